@@ -1,1 +1,29 @@
-//! Placeholder.
+//! The PTX instruction set as data.
+//!
+//! The files under `isa/` describe every instruction of PTX ISA 9.4, chapter 9:
+//! the grammar of its mnemonic, its operands, what each combination of modifiers
+//! requires of the target and of `.version`, and its effects. The build script
+//! turns them into static tables, and this crate answers questions about them. It
+//! knows nothing of the compiler that asks.
+//!
+//! - [`Tok`] is one piece of a mnemonic, [`OpcodeTable`] interns whole mnemonics.
+//! - [`resolve`] finds the table form of a mnemonic and its operands: a [`Form`]
+//!   tells operands, [`Effects`] and the lowest `.version` on a [`Target`].
+//! - [`SpecialReg`] is the table of special registers.
+
+mod effects;
+mod form;
+mod opcode;
+mod special;
+mod tables;
+mod target;
+mod token;
+mod types;
+
+pub use effects::{Effects, Mechanism, Space};
+pub use form::{Form, FormError, Kind, OperandDesc, Refusal, Role, Shape, resolve};
+pub use opcode::{Opcode, OpcodeTable};
+pub use special::{SpecialReg, Uniformity};
+pub use target::{ParseTargetError, PtxVersion, Suffix, Target};
+pub use token::{Tok, tok};
+pub use types::RegType;
