@@ -14,19 +14,21 @@ pub struct Cfg {
     /// Position in reverse postorder, from 1; 0 is unreachable.
     number: SecondaryMap<Block, u32>,
     idom: SecondaryMap<Block, PackedOption<Block>>,
+    /// Entry and exit numbers of a walk over the dominator tree: nested intervals are dominance.
+    interval: SecondaryMap<Block, (u32, u32)>,
 }
 
 impl Cfg {
-    /// Computes it, in time linear in blocks and edges (the dominators nearly so).
+    /// Computes it, in time close to linear in blocks and edges.
     pub fn compute(func: &Function) -> Cfg {
         let mut cfg = Cfg::default();
-        cfg.walk(func);
+        let tree = cfg.walk(func);
         for &block in cfg.postorder.iter().rev() {
             func.blocks[block].terminator.for_each_target(|t| {
                 cfg.predecessors[t.block].push(block, &mut cfg.pool);
             });
         }
-        cfg.dominators();
+        cfg.dominators(&tree);
         cfg
     }
 
@@ -60,18 +62,33 @@ impl Cfg {
         self.idom[block].expand()
     }
 
-    fn walk(&mut self, func: &Function) {
-        let Some(entry) = func.entry() else { return };
+    /// Whether every path from the entry to `below` passes `above`; a block dominates itself. Constant time; false
+    /// when one of them is unreachable.
+    pub fn dominates(&self, above: Block, below: Block) -> bool {
+        let (a, b) = (self.interval[above], self.interval[below]);
+        self.reachable(above) && self.reachable(below) && a.0 <= b.0 && b.1 <= a.1
+    }
+
+    fn walk(&mut self, func: &Function) -> DepthFirst {
+        let mut tree = DepthFirst::default();
+        let Some(entry) = func.entry() else {
+            return tree;
+        };
         // Depth first with an explicit stack of (block, next successor): input decides the depth.
         let mut seen: SecondaryMap<Block, bool> = SecondaryMap::with_capacity(func.blocks.len());
         let mut stack = vec![(entry, 0usize)];
         seen[entry] = true;
+        tree.order.push(entry);
+        tree.parent.push(0);
         while let Some((block, next)) = stack.last_mut() {
             match nth_target(func, *block, *next) {
                 Some(target) => {
                     *next += 1;
                     if !seen[target] {
                         seen[target] = true;
+                        tree.preorder[target] = tree.order.len() as u32;
+                        tree.parent.push(tree.preorder[*block]);
+                        tree.order.push(target);
                         stack.push((target, 0));
                     }
                 }
@@ -84,52 +101,111 @@ impl Cfg {
         for (i, &block) in self.postorder.iter().rev().enumerate() {
             self.number[block] = i as u32 + 1;
         }
+        tree
     }
 
-    /// The iterative algorithm of Cooper, Harvey and Kennedy over reverse postorder.
-    fn dominators(&mut self) {
-        let Some(&entry) = self.postorder.last() else { return };
-        self.idom[entry] = entry.into();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &block in self.postorder.iter().rev().skip(1) {
-                let mut new: Option<Block> = None;
-                for &pred in self.predecessors[block].as_slice(&self.pool) {
-                    if self.idom[pred].is_none() {
-                        continue;
-                    }
-                    new = Some(match new {
-                        None => pred,
-                        Some(other) => self.intersect(other, pred),
-                    });
-                }
-                if self.idom[block].expand() != new {
-                    self.idom[block] = new.into();
-                    changed = true;
-                }
+    /// The semi-NCA algorithm (Georgiadis): semidominators by path compression over the depth-first tree, then the
+    /// nearest common ancestors. Unlike the iterative algorithm it stays fast on ladders of checks that all branch to
+    /// one block.
+    fn dominators(&mut self, tree: &DepthFirst) {
+        let n = tree.order.len();
+        let mut label: Vec<u32> = (0..n as u32).collect();
+        let mut ancestor = tree.parent.clone();
+        let mut semi: Vec<u32> = (0..n as u32).collect();
+        let mut path = Vec::new();
+        for v in (1..n).rev() {
+            let mut best = tree.parent[v];
+            for &pred in self.predecessors[tree.order[v]].as_slice(&self.pool) {
+                let u = tree.preorder[pred];
+                best = best.min(eval(
+                    u,
+                    v as u32 + 1,
+                    &mut ancestor,
+                    &mut label,
+                    &semi,
+                    &mut path,
+                ));
             }
+            semi[v] = best;
         }
-        self.idom[entry] = None.into();
+        let mut idom = tree.parent.clone();
+        for v in 1..n {
+            let mut d = idom[v];
+            while d > semi[v] {
+                d = idom[d as usize];
+            }
+            idom[v] = d;
+            self.idom[tree.order[v]] = tree.order[d as usize].into();
+        }
+        self.number_dominator_tree(&tree.order, &idom);
     }
 
-    fn intersect(&self, mut a: Block, mut b: Block) -> Block {
-        while a != b {
-            let (na, nb) = (self.number[a], self.number[b]);
-            if na > nb {
-                a = self.idom[a].expand().unwrap_or(b);
-            } else {
-                b = self.idom[b].expand().unwrap_or(a);
-            }
+    /// Numbers the dominator tree without walking it: subtree sizes bottom-up give each vertex its interval. Immediate
+    /// dominators have smaller preorder numbers than what they dominate.
+    fn number_dominator_tree(&mut self, order: &[Block], idom: &[u32]) {
+        let n = order.len();
+        let mut size = vec![1u32; n];
+        for v in (1..n).rev() {
+            size[idom[v] as usize] += size[v];
         }
-        a
+        // The next free number inside each vertex's interval.
+        let mut next = vec![0u32; n];
+        for v in 0..n {
+            let start = if v == 0 { 0 } else { next[idom[v] as usize] };
+            if v > 0 {
+                next[idom[v] as usize] += size[v];
+            }
+            next[v] = start + 1;
+            self.interval[order[v]] = (start, start + size[v]);
+        }
     }
+}
+
+/// The smallest semidominator on the compressed path from `u` up to, not including, vertices numbered below `limit`.
+fn eval(
+    u: u32,
+    limit: u32,
+    ancestor: &mut [u32],
+    label: &mut [u32],
+    semi: &[u32],
+    path: &mut Vec<u32>,
+) -> u32 {
+    if u < limit {
+        return u;
+    }
+    path.clear();
+    let mut x = u;
+    while ancestor[x as usize] >= limit {
+        path.push(x);
+        x = ancestor[x as usize];
+    }
+    // `x` is the topmost linked vertex; pull its label and ancestor down the path.
+    let (mut best, top) = (label[x as usize], ancestor[x as usize]);
+    while let Some(y) = path.pop() {
+        if semi[label[y as usize] as usize] < semi[best as usize] {
+            best = label[y as usize];
+        } else {
+            label[y as usize] = best;
+        }
+        ancestor[y as usize] = top;
+    }
+    semi[best as usize]
+}
+
+/// A depth-first spanning tree, vertices numbered in preorder.
+#[derive(Default)]
+struct DepthFirst {
+    order: Vec<Block>,
+    parent: Vec<u32>,
+    preorder: SecondaryMap<Block, u32>,
 }
 
 fn nth_target(func: &Function, block: Block, n: usize) -> Option<Block> {
     use crate::Terminator;
     match &func.blocks[block].terminator {
-        Terminator::CondBra { then, otherwise, .. } => match n {
+        Terminator::CondBra {
+            then, otherwise, ..
+        } => match n {
             0 => Some(then.block),
             1 => Some(otherwise.block),
             _ => None,

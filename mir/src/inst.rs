@@ -1,9 +1,9 @@
 //! Instructions, terminators and calls.
 
-use crate::entities::{AsmId, Block, CallId, Inst, LocId, ProtoId, SymId, VReg};
+use crate::entities::{AsmId, Block, CallId, LocId, ProtoId, SymId, VReg};
 use crate::module::ParamDecl;
-use crate::types::{PtxType, RegClass};
-use ptxc_targets::Opcode;
+use crate::types::RegClass;
+use ptxc_targets::{Opcode, RegType};
 
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,9 @@ impl Terminator {
     /// Calls `f` with each branch target in order.
     pub fn for_each_target(&self, mut f: impl FnMut(BlockCall)) {
         match self {
-            Terminator::CondBra { then, otherwise, .. } => {
+            Terminator::CondBra {
+                then, otherwise, ..
+            } => {
                 f(*then);
                 f(*otherwise);
             }
@@ -145,7 +147,9 @@ impl Terminator {
     pub fn for_each_target_mut(&mut self, mut f: impl FnMut(&mut BlockCall)) {
         match self {
             Terminator::Jump(t) => f(t),
-            Terminator::CondBra { then, otherwise, .. } => {
+            Terminator::CondBra {
+                then, otherwise, ..
+            } => {
                 f(then);
                 f(otherwise);
             }
@@ -198,7 +202,7 @@ pub struct CallPiece {
     /// Byte offset in that parameter.
     pub offset: u32,
     /// The type of each element.
-    pub ty: PtxType,
+    pub ty: RegType,
     /// Number of elements, 1, 2 or 4: as many operands of the call belong to this piece.
     pub len: u8,
 }
@@ -235,22 +239,4 @@ pub enum AsmPiece {
 pub struct AsmData {
     /// The text, operands substituted in between.
     pub pieces: Vec<AsmPiece>,
-}
-
-/// An instruction's place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// The block.
-    pub block: Block,
-    /// Index into the block's instructions.
-    pub index: u32,
-}
-
-/// The instruction itself or a block's terminator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
-    /// An instruction.
-    Inst(Inst),
-    /// The terminator of a block.
-    Terminator(Block),
 }

@@ -2,9 +2,8 @@
 
 use crate::entities::{GlobalId, ProtoId, SymId};
 use crate::function::{FuncKind, Function, FunctionAttrs};
-use crate::types::PtxType;
 use cranelift_entity::PrimaryMap;
-use ptxc_targets::{OpcodeTable, PtxVersion, Target};
+use ptxc_targets::{OpcodeTable, PtxVersion, RegType, Target};
 use rustc_hash::FxHashMap;
 
 /// How a symbol is seen from other modules (PTX ISA, 11.6).
@@ -170,7 +169,7 @@ pub struct Opaque {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamType {
     /// `.param .u64 x`
-    Scalar(PtxType),
+    Scalar(RegType),
     /// `.param .align A .b8 x[size]`; the alignment is in the declaration.
     Bytes(u32),
     /// An opaque reference as a kernel parameter, `.param .texref x`.
@@ -201,13 +200,23 @@ pub struct ParamDecl {
 
 impl ParamDecl {
     /// A scalar parameter without attributes.
-    pub fn scalar(name: &str, ty: PtxType) -> ParamDecl {
-        ParamDecl { name: name.to_owned(), ty: ParamType::Scalar(ty), align: ty.bytes(), ptr: None }
+    pub fn scalar(name: &str, ty: RegType) -> ParamDecl {
+        ParamDecl {
+            name: name.to_owned(),
+            ty: ParamType::Scalar(ty),
+            align: u32::from(ty.bits() / 8),
+            ptr: None,
+        }
     }
 
     /// An aggregate passed by value.
     pub fn bytes(name: &str, size: u32, align: u32) -> ParamDecl {
-        ParamDecl { name: name.to_owned(), ty: ParamType::Bytes(size), align, ptr: None }
+        ParamDecl {
+            name: name.to_owned(),
+            ty: ParamType::Bytes(size),
+            align,
+            ptr: None,
+        }
     }
 }
 
@@ -245,7 +254,6 @@ pub struct SourceFile {
 }
 
 /// Everything that becomes one PTX file.
-#[derive(Clone, Debug)]
 pub struct Module {
     /// For what it is compiled.
     pub target: Target,

@@ -1,5 +1,7 @@
 //! Register classes and the scalar types that declarations spell.
 
+use ptxc_targets::RegType;
+
 /// What a register holds. PTX lets every instruction of a given width use a `.bN` register of that width, so the
 /// width alone is the class (PTX ISA, 9.7 "operand type checking").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,7 +21,13 @@ pub enum RegClass {
 
 impl RegClass {
     /// All classes, in declaration order.
-    pub const ALL: [RegClass; 5] = [RegClass::Pred, RegClass::B16, RegClass::B32, RegClass::B64, RegClass::B128];
+    pub const ALL: [RegClass; 5] = [
+        RegClass::Pred,
+        RegClass::B16,
+        RegClass::B32,
+        RegClass::B64,
+        RegClass::B128,
+    ];
 
     /// Width in bits; 1 for a predicate.
     pub const fn bits(self) -> u32 {
@@ -44,6 +52,15 @@ impl RegClass {
         }
     }
 
+    /// The class of a register that a value of this type is loaded into. Opaque references are 64-bit handles.
+    pub fn of(ty: RegType) -> RegClass {
+        match ty {
+            RegType::Pred => RegClass::Pred,
+            _ if ty.bits() == 0 => RegClass::B64,
+            _ => RegClass::for_bits(u32::from(ty.bits()).max(2)).unwrap_or(RegClass::B128),
+        }
+    }
+
     /// The prefix of register names, with the percent sign.
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -56,66 +73,25 @@ impl RegClass {
     }
 
     /// The type in the register declaration.
-    pub const fn ptx_type(self) -> PtxType {
+    pub const fn ptx_type(self) -> RegType {
         match self {
-            RegClass::Pred => PtxType::Pred,
-            RegClass::B16 => PtxType::B16,
-            RegClass::B32 => PtxType::B32,
-            RegClass::B64 => PtxType::B64,
-            RegClass::B128 => PtxType::B128,
+            RegClass::Pred => RegType::Pred,
+            RegClass::B16 => RegType::B16,
+            RegClass::B32 => RegType::B32,
+            RegClass::B64 => RegType::B64,
+            RegClass::B128 => RegType::B128,
         }
     }
 }
 
-macro_rules! ptx_types {
-    ($($name:ident $text:literal $bytes:literal;)*) => {
-        /// A scalar type as declarations, parameters and initializers spell it (PTX ISA, 5.2).
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[allow(missing_docs)] // the names are PTX's own
-        pub enum PtxType { $($name,)* }
-
-        impl PtxType {
-            /// The spelling without the leading dot.
-            pub const fn text(self) -> &'static str {
-                match self { $(PtxType::$name => $text,)* }
-            }
-            /// Size in bytes; 0 for a predicate, which has no place in memory.
-            pub const fn bytes(self) -> u32 {
-                match self { $(PtxType::$name => $bytes,)* }
-            }
-        }
-    };
-}
-
-ptx_types! {
-    Pred "pred" 0;
-    B8 "b8" 1; B16 "b16" 2; B32 "b32" 4; B64 "b64" 8; B128 "b128" 16;
-    U8 "u8" 1; U16 "u16" 2; U32 "u32" 4; U64 "u64" 8;
-    S8 "s8" 1; S16 "s16" 2; S32 "s32" 4; S64 "s64" 8;
-    F32 "f32" 4; F64 "f64" 8;
-}
-
-impl PtxType {
-    /// The class of a register that this type is loaded into.
-    pub const fn class(self) -> RegClass {
-        match self.bytes() {
-            0 => RegClass::Pred,
-            1 | 2 => RegClass::B16,
-            4 => RegClass::B32,
-            8 => RegClass::B64,
-            _ => RegClass::B128,
-        }
-    }
-
-    /// The untyped (`.bN`) type of `bytes` bytes, a power of two up to 16.
-    pub const fn untyped(bytes: u32) -> Option<PtxType> {
-        match bytes {
-            1 => Some(PtxType::B8),
-            2 => Some(PtxType::B16),
-            4 => Some(PtxType::B32),
-            8 => Some(PtxType::B64),
-            16 => Some(PtxType::B128),
-            _ => None,
-        }
+/// The untyped (`.bN`) type of `bytes` bytes, a power of two up to 16.
+pub const fn untyped(bytes: u32) -> Option<RegType> {
+    match bytes {
+        1 => Some(RegType::B8),
+        2 => Some(RegType::B16),
+        4 => Some(RegType::B32),
+        8 => Some(RegType::B64),
+        16 => Some(RegType::B128),
+        _ => None,
     }
 }
