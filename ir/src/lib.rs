@@ -1,1 +1,27 @@
-//! Placeholder.
+//! The SSA IR of ptxc: types, entities, instructions, functions and modules, with reader, printer, verifier and builder.
+//!
+//! The language is described in `ir/LANGUAGE.md`. This crate knows no PTX text and no target's limits.
+
+pub mod dfg;
+pub mod entities;
+pub mod flags;
+pub mod instruction;
+pub mod layout;
+pub mod module;
+pub mod opcode;
+pub mod types;
+
+pub use dfg::{BlockData, ConstData, ConstId, Dfg, LoopHints, SourceLoc, ValueData, ValueDef};
+pub use entities::{AggId, Block, FuncId, GlobalId, Inst, MaskId, SigId, SwitchId, TargetOpId, Value};
+pub use flags::{Flags, Rounding};
+pub use instruction::{
+    BlockCall, Extra, GroupKind, InstData, MemAttrs, SwitchData, TargetOp, TargetOperand, ValueList, ValueListPool,
+};
+pub use layout::Layout;
+pub use module::{
+    FuncAttrs, FuncKind, Function, Global, GlobalKind, Init, Linkage, Module, Param, ParamAttrs, Signature, Symbol,
+};
+pub use opcode::{
+    AtomicOp, CacheOp, Effect, FloatCC, IntCC, L1Evict, L2Evict, Opcode, OpcodeInfo, Ordering, Scope, Shape, TypeSet,
+};
+pub use types::{AggDef, Aggregate, FloatKind, MemType, Scalar, Space, Type};
