@@ -2,6 +2,7 @@
 //!
 //! The language is described in `ir/LANGUAGE.md`. This crate knows no PTX text and no target's limits.
 
+pub mod builder;
 pub mod dfg;
 pub mod entities;
 pub mod flags;
@@ -11,6 +12,7 @@ pub mod module;
 pub mod opcode;
 pub mod types;
 
+pub use builder::{Cursor, FunctionBuilder, result_types};
 pub use dfg::{BlockData, ConstData, ConstId, Dfg, LoopHints, SourceLoc, ValueData, ValueDef};
 pub use entities::{AggId, Block, FuncId, GlobalId, Inst, MaskId, SigId, SwitchId, TargetOpId, Value};
 pub use flags::{Flags, Rounding};
