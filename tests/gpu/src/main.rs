@@ -1,0 +1,214 @@
+//! Launches every example on a GPU, compiled at `-O0` and `-O3`, and compares what it computes with a reference
+//! computed on the host.
+//!
+//! The program carries the examples and needs only a CUDA driver: it can be built on one machine and run on another.
+//! Without a driver or a GPU every test is reported as skipped, by name, and the exit status is 0; `--require-gpu`
+//! makes that a failure. Every test runs in a process of its own, since a fault in a kernel spoils the context of its
+//! process, and is stopped when it takes too long.
+
+mod cases;
+mod compare;
+mod device;
+mod random;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use cases::{CASES, Case};
+use clap::Parser;
+use device::Gpu;
+
+/// The optimization levels that are tested.
+const LEVELS: [&str; 2] = ["O0", "O3"];
+
+#[derive(Parser)]
+#[command(
+    name = "ptxc-gpu-tests",
+    about = "Runs the examples on a GPU and compares them with references"
+)]
+struct Arguments {
+    /// Take KERNEL.O0.ptx and KERNEL.O3.ptx from this directory.
+    #[arg(long, value_name = "DIR")]
+    ptx_dir: PathBuf,
+    /// Fail, instead of skipping, where there is no GPU.
+    #[arg(long)]
+    require_gpu: bool,
+    /// Run only the examples whose name contains this text.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// Stop a test after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    /// Run one test in this process and print its result as one line.
+    #[arg(long, hide = true, value_name = "NAME.LEVEL")]
+    child: Option<String>,
+}
+
+/// How a test ended: as the columns of the table.
+struct Line {
+    passed: bool,
+    result: String,
+    time: String,
+}
+
+impl Line {
+    fn failed(text: impl Into<String>) -> Line {
+        Line {
+            passed: false,
+            result: format!("FAILED: {}", text.into()),
+            time: String::new(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if let Some(test) = &arguments.child {
+        return run_child(test, &arguments.ptx_dir);
+    }
+    let chosen: Vec<&Case> = CASES
+        .iter()
+        .filter(|case| case.name.contains(&arguments.only))
+        .collect();
+    if chosen.is_empty() {
+        eprintln!("no example has `{}` in its name", arguments.only);
+        return ExitCode::FAILURE;
+    }
+    match find_gpu() {
+        Ok(description) => println!("{description}\n"),
+        Err(reason) => {
+            for case in chosen {
+                println!("{}: skipped: {reason}", case.name);
+            }
+            return if arguments.require_gpu {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    }
+    println!("| kernel | size | level | result | time, µs |");
+    println!("| --- | --- | --- | --- | ---: |");
+    let (mut run, mut failed) = (0, 0);
+    for case in chosen {
+        for level in LEVELS {
+            let line = run_test(case, level, &arguments);
+            println!(
+                "| {} | {} | -{level} | {} | {} |",
+                case.name, case.size, line.result, line.time
+            );
+            run += 1;
+            failed += usize::from(!line.passed);
+        }
+    }
+    println!("\n{run} tests, {failed} failed");
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Describes the GPU, or says why there is none.
+fn find_gpu() -> Result<String, String> {
+    if !device::driver_is_present() {
+        return Err("no CUDA driver".into());
+    }
+    let gpu = Gpu::open().map_err(|error| format!("no GPU ({error})"))?;
+    let (major, minor) = gpu.capability();
+    Ok(format!(
+        "{}, compute capability {major}.{minor}",
+        gpu.name()
+    ))
+}
+
+/// Runs one test in a child process and waits for it, at most as long as the arguments allow.
+fn run_test(case: &Case, level: &str, arguments: &Arguments) -> Line {
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(error) => return Line::failed(format!("cannot find this program: {error}")),
+    };
+    let child = Command::new(program)
+        .arg("--ptx-dir")
+        .arg(&arguments.ptx_dir)
+        .arg("--child")
+        .arg(format!("{}.{level}", case.name))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(error) => return Line::failed(format!("cannot start the test: {error}")),
+    };
+    // A test prints one line only: it never waits for somebody to read it.
+    let deadline = Instant::now() + Duration::from_secs(arguments.timeout);
+    loop {
+        match child.try_wait() {
+            Ok(Some(_)) => break,
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) => {
+                // It may have ended in this very moment: neither result matters.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Line::failed(format!("still running after {} s", arguments.timeout));
+            }
+            Err(error) => return Line::failed(format!("cannot wait for the test: {error}")),
+        }
+    }
+    match child.wait_with_output() {
+        Ok(output) => read_result(&output),
+        Err(error) => Line::failed(format!("cannot read the test's result: {error}")),
+    }
+}
+
+/// Takes apart the line that [`run_child`] prints.
+fn read_result(output: &std::process::Output) -> Line {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let fields: Vec<&str> = text.trim_end().split('\t').collect();
+    match fields[..] {
+        ["passed", result, time] => Line {
+            passed: true,
+            result: result.into(),
+            time: time.into(),
+        },
+        ["failed", reason] => Line::failed(reason),
+        _ => {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            let last = complaint
+                .lines()
+                .rfind(|line| !line.is_empty())
+                .unwrap_or("no message");
+            Line::failed(format!("{}: {last}", output.status))
+        }
+    }
+}
+
+/// Runs the test `NAME.LEVEL` in this process.
+fn run_child(test: &str, ptx_dir: &Path) -> ExitCode {
+    match run_here(test, ptx_dir) {
+        Ok(outcome) => {
+            println!("passed\t{}\t{:.1}", outcome.agreement, outcome.time);
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            println!("failed\t{}", reason.replace(['\n', '\t'], " "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_here(test: &str, ptx_dir: &Path) -> Result<cases::Outcome, String> {
+    let (name, level) = test.split_once('.').ok_or("a test is named NAME.LEVEL")?;
+    let case = CASES
+        .iter()
+        .find(|case| case.name == name)
+        .ok_or_else(|| format!("no example `{name}`"))?;
+    let path = ptx_dir.join(format!("{name}.{level}.ptx"));
+    let ptx =
+        std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let gpu = Gpu::open().map_err(|error| error.to_string())?;
+    let module = gpu.load(&ptx).map_err(|error| error.to_string())?;
+    (case.test)(&gpu, &module).map_err(|failure| failure.to_string())
+}
