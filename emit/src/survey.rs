@@ -1,0 +1,448 @@
+//! One pass over all instructions before printing: which `.version` they need, and which symbols are used where.
+
+use crate::EmitOptions;
+use crate::error::EmitError;
+use cranelift_entity::SecondaryMap;
+use ptxc_mir::{
+    Callee, Function, GroupKind, LocId, Module, Op, OpaqueKind, Operand, ParamType, RegClass,
+    Signature, SymId,
+};
+use ptxc_targets::{FormError, PtxVersion, RegType, Shape, SpecialReg, resolve};
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+/// What a symbol stands for. Numbers are indices into the module's lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    #[default]
+    Nothing,
+    Global,
+    Opaque,
+    Function(usize),
+    Declaration(usize),
+}
+
+/// What the survey found.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    /// The lowest version that works, or the one asked for.
+    pub version: PtxVersion,
+    pub meaning: SecondaryMap<SymId, Meaning>,
+    /// Functions that are used before their definition, by index.
+    pub forward: Vec<bool>,
+    /// Declarations that are used, by index.
+    pub declared: Vec<bool>,
+}
+
+/// The requirement of a feature of declarations: what PTX ISA version, from which sm on.
+pub(crate) struct Feature {
+    name: &'static str,
+    version: (u8, u8),
+    sm: u16,
+}
+
+/// Features of directives and types whose floor is above what every target has (PTX ISA, chapters 5 and 11, "PTX ISA
+/// notes" and "target ISA notes").
+pub(crate) mod feature {
+    use super::Feature;
+    pub const NORETURN: Feature = Feature {
+        name: "`.noreturn`",
+        version: (6, 4),
+        sm: 30,
+    };
+    pub const CLUSTER: Feature = Feature {
+        name: "a cluster directive",
+        version: (7, 8),
+        sm: 90,
+    };
+    pub const BLOCKS_ARE_CLUSTERS: Feature = Feature {
+        name: "`.blocksareclusters`",
+        version: (9, 0),
+        sm: 90,
+    };
+    pub const B128: Feature = Feature {
+        name: "type `.b128`",
+        version: (8, 3),
+        sm: 70,
+    };
+    pub const MASK: Feature = Feature {
+        name: "an address that is not aligned to its size in an initializer",
+        version: (7, 1),
+        sm: 50,
+    };
+    pub const LARGE_PARAMS: Feature = Feature {
+        name: "more than 4352 bytes of kernel parameters",
+        version: (8, 1),
+        sm: 70,
+    };
+}
+
+/// Bytes of kernel parameters that every version takes (PTX ISA, 7.1.1).
+const SMALL_PARAMS: u64 = 4352;
+
+/// Surveys a module.
+pub(crate) fn survey(module: &Module, options: EmitOptions) -> Result<Survey, EmitError> {
+    let mut surveyor = Surveyor {
+        module,
+        options,
+        needed: module.target.min_ptx(),
+        survey: Survey {
+            version: module.target.min_ptx(),
+            meaning: meanings(module)?,
+            forward: vec![false; module.functions.len()],
+            declared: vec![false; module.declarations.len()],
+        },
+        forms: vec![SmallVec::new(); module.opcodes.len()],
+        special: FxHashSet::default(),
+        shapes: Vec::new(),
+    };
+    if let Some(asked) = module.ptx_version {
+        surveyor.need(
+            || "the target".to_owned(),
+            module.target.min_ptx(),
+            &String::new,
+        )?;
+        surveyor.survey.version = asked;
+    }
+    surveyor.globals()?;
+    for (index, func) in module.functions.iter().enumerate() {
+        surveyor.function(index, func)?;
+    }
+    for (declaration, &used) in module
+        .declarations
+        .iter()
+        .zip(&surveyor.survey.declared.clone())
+    {
+        if used {
+            surveyor.attributes(declaration.name, &declaration.attrs, &declaration.signature)?;
+        }
+    }
+    if module.ptx_version.is_none() {
+        surveyor.survey.version = surveyor.needed;
+    }
+    Ok(surveyor.survey)
+}
+
+fn meanings(module: &Module) -> Result<SecondaryMap<SymId, Meaning>, EmitError> {
+    let mut meaning: SecondaryMap<SymId, Meaning> =
+        SecondaryMap::with_capacity(module.symbols.len());
+    let mut define = |symbol: SymId, what: Meaning| {
+        if meaning[symbol] != Meaning::Nothing {
+            return Err(EmitError::DefinedTwice(
+                module.symbols.name(symbol).to_owned(),
+            ));
+        }
+        meaning[symbol] = what;
+        Ok(())
+    };
+    for global in module.globals.values() {
+        define(global.symbol, Meaning::Global)?;
+    }
+    for opaque in &module.opaques {
+        define(opaque.symbol, Meaning::Opaque)?;
+    }
+    for (i, func) in module.functions.iter().enumerate() {
+        define(func.name, Meaning::Function(i))?;
+    }
+    for (i, declaration) in module.declarations.iter().enumerate() {
+        define(declaration.name, Meaning::Declaration(i))?;
+    }
+    Ok(meaning)
+}
+
+struct Surveyor<'a> {
+    module: &'a Module,
+    options: EmitOptions,
+    needed: PtxVersion,
+    survey: Survey,
+    /// Shape hashes already looked up, for each opcode.
+    forms: Vec<SmallVec<[u64; 2]>>,
+    special: FxHashSet<SpecialReg>,
+    shapes: Vec<Shape>,
+}
+
+impl Surveyor<'_> {
+    /// Notes that something needs `version`.
+    fn need(
+        &mut self,
+        feature: impl FnOnce() -> String,
+        version: PtxVersion,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), EmitError> {
+        if let Some(asked) = self.module.ptx_version
+            && asked < version
+        {
+            return Err(EmitError::Version {
+                place: place(),
+                feature: feature(),
+                needed: version,
+                asked,
+            });
+        }
+        self.needed = self.needed.max(version);
+        Ok(())
+    }
+
+    fn feature(&mut self, symbol: SymId, feature: &Feature) -> Result<(), EmitError> {
+        let target = self.module.target;
+        let name = self.module.symbols.name(symbol);
+        if target.sm() < feature.sm {
+            return Err(EmitError::Feature {
+                name: name.to_owned(),
+                feature: feature.name,
+                needs: format!("sm_{} or later", feature.sm),
+                target,
+            });
+        }
+        match PtxVersion::new(feature.version.0, feature.version.1) {
+            Some(version) => self.need(|| feature.name.to_owned(), version, &|| {
+                format!("`{name}`: ")
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn globals(&mut self) -> Result<(), EmitError> {
+        for global in self.module.globals.values() {
+            let Some(init) = &global.init else { continue };
+            for relocation in &init.relocations {
+                let name = || {
+                    format!(
+                        "initializer of `{}`: ",
+                        self.module.symbols.name(global.symbol)
+                    )
+                };
+                match self.meaning(relocation.symbol, &name)? {
+                    Meaning::Function(i) => self.survey.forward[i] = true,
+                    Meaning::Declaration(i) => self.survey.declared[i] = true,
+                    _ => {}
+                }
+            }
+            if crate::globals::needs_masks(global) {
+                self.feature(global.symbol, &feature::MASK)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn meaning(&self, symbol: SymId, place: &dyn Fn() -> String) -> Result<Meaning, EmitError> {
+        match self.survey.meaning[symbol] {
+            Meaning::Nothing => Err(EmitError::Undefined {
+                place: place(),
+                name: self.module.symbols.name(symbol).to_owned(),
+            }),
+            meaning => Ok(meaning),
+        }
+    }
+
+    fn attributes(
+        &mut self,
+        name: SymId,
+        attrs: &ptxc_mir::FunctionAttrs,
+        signature: &Signature,
+    ) -> Result<(), EmitError> {
+        if attrs.noreturn {
+            self.feature(name, &feature::NORETURN)?;
+        }
+        if attrs.reqnctapercluster.is_some() || attrs.maxclusterrank.is_some() {
+            self.feature(name, &feature::CLUSTER)?;
+        }
+        if attrs.blocksareclusters {
+            self.feature(name, &feature::BLOCKS_ARE_CLUSTERS)?;
+        }
+        let mut lists = signature.params.iter().chain(&signature.returns);
+        if lists.any(|p| p.ty == ParamType::Scalar(RegType::B128)) {
+            self.feature(name, &feature::B128)?;
+        }
+        Ok(())
+    }
+
+    fn function(&mut self, index: usize, func: &Function) -> Result<(), EmitError> {
+        self.attributes(func.name, &func.attrs, &func.signature)?;
+        if func.kind == ptxc_mir::FuncKind::Kernel && params_size(&func.signature) > SMALL_PARAMS {
+            self.feature(func.name, &feature::LARGE_PARAMS)?;
+        }
+        if func.vregs.values().any(|&class| class == RegClass::B128) {
+            self.feature(func.name, &feature::B128)?;
+        }
+        for &block in &func.layout {
+            for &inst in &func.blocks[block].insts {
+                let data = &func.insts[inst];
+                let operands = func.inst_operands(inst);
+                let place = || place(self.module, func, data.loc);
+                match data.op {
+                    Op::Ptx(opcode) => {
+                        let hash = shape_hash(func, operands);
+                        let seen = self
+                            .forms
+                            .get(opcode.index())
+                            .is_some_and(|f| f.contains(&hash));
+                        if !seen {
+                            self.form(func, opcode, operands, hash, &place)?;
+                        }
+                    }
+                    Op::Call(id) => {
+                        if let Callee::Symbol(symbol) = func.calls[id].callee {
+                            self.uses(index, symbol, &place)?;
+                        }
+                    }
+                    Op::Copy(_) | Op::Asm(_) => {}
+                }
+                for &operand in operands {
+                    match operand {
+                        Operand::Sym(symbol, _) => self.uses(index, symbol, &place)?,
+                        Operand::SReg(register) if self.special.insert(register) => {
+                            let version =
+                                register.requirement(self.module.target).map_err(|r| {
+                                    EmitError::Refused {
+                                        place: place(),
+                                        refusal: r.to_string(),
+                                    }
+                                })?;
+                            self.need(|| register.name().to_owned(), version, &place)?;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Function `index` uses a symbol.
+    fn uses(
+        &mut self,
+        index: usize,
+        symbol: SymId,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), EmitError> {
+        match self.meaning(symbol, place)? {
+            Meaning::Function(used) if used > index => self.survey.forward[used] = true,
+            Meaning::Declaration(used) => self.survey.declared[used] = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Looks up the requirement of an opcode with operands of a shape not seen before.
+    #[cold]
+    fn form(
+        &mut self,
+        func: &Function,
+        opcode: ptxc_targets::Opcode,
+        operands: &[Operand],
+        hash: u64,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), EmitError> {
+        shapes(func, operands, &mut self.shapes);
+        match resolve(self.module.opcodes.toks(opcode), &self.shapes) {
+            Ok(form) => {
+                let version =
+                    form.requirement(self.module.target)
+                        .map_err(|r| EmitError::Refused {
+                            place: place(),
+                            refusal: r.to_string(),
+                        })?;
+                let text = || format!("`{}`", self.module.opcodes.text(opcode));
+                self.need(text, version, place)?;
+            }
+            Err(error) if self.options.strict => return Err(form_error(error, place)),
+            Err(_) => {}
+        }
+        if let Some(seen) = self.forms.get_mut(opcode.index()) {
+            seen.push(hash);
+        }
+        Ok(())
+    }
+}
+
+fn form_error(error: FormError, place: &dyn Fn() -> String) -> EmitError {
+    EmitError::Form {
+        place: place(),
+        message: error.to_string(),
+    }
+}
+
+/// `file.cu:12:3: in `f`: `, without the parts that are unknown.
+pub(crate) fn place(module: &Module, func: &Function, loc: LocId) -> String {
+    let loc = func.locs[loc];
+    let name = module.symbols.name(func.name);
+    match module.files.iter().find(|f| f.number == loc.file) {
+        Some(file) if loc.line > 0 => format!(
+            "{}:{}:{}: in `{name}`: ",
+            file.path,
+            loc.line,
+            loc.column.max(1)
+        ),
+        _ => format!("in `{name}`: "),
+    }
+}
+
+fn params_size(signature: &Signature) -> u64 {
+    let mut size = 0u64;
+    for param in &signature.params {
+        let (bytes, align) = match param.ty {
+            ParamType::Scalar(ty) => (u64::from(ty.bits() / 8), u64::from(ty.bits() / 8)),
+            ParamType::Bytes(n) => (u64::from(n), u64::from(param.align)),
+            ParamType::Opaque(OpaqueKind::Texture | OpaqueKind::Surface | OpaqueKind::Sampler) => {
+                (8, 8)
+            }
+        };
+        size = size.next_multiple_of(align.max(1)) + bytes;
+    }
+    size
+}
+
+/// A number that is equal for operand lists of equal shape.
+fn shape_hash(func: &Function, operands: &[Operand]) -> u64 {
+    let mut hash = operands.len() as u64;
+    for &operand in operands {
+        let code = match operand {
+            Operand::Def(v)
+            | Operand::Use(v)
+            | Operand::UseNot(v)
+            | Operand::DefUse { def: v, .. } => func.vregs[v] as u64,
+            Operand::Imm(_) | Operand::F32(_) | Operand::F64(_) => 5,
+            Operand::Sink => 6,
+            Operand::Sym(..) | Operand::Param(..) | Operand::RetParam(..) | Operand::Depot(_) => 7,
+            Operand::SReg(_) => 8,
+            Operand::Label(_) => 9,
+            Operand::Offset(_) => continue,
+            Operand::Open(kind, n) => 16 + (kind as u64) + (u64::from(n) << 8),
+        };
+        hash = (hash.rotate_left(5) ^ code).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    hash
+}
+
+/// The shapes that the tables ask for: flat, in preorder, groups with their number of elements.
+fn shapes(func: &Function, operands: &[Operand], out: &mut Vec<Shape>) {
+    out.clear();
+    for (i, &operand) in operands.iter().enumerate() {
+        out.push(match operand {
+            Operand::Def(v)
+            | Operand::Use(v)
+            | Operand::UseNot(v)
+            | Operand::DefUse { def: v, .. } => Shape::Register(func.vregs[v].ptx_type()),
+            Operand::Imm(_) | Operand::F32(_) | Operand::F64(_) => Shape::Immediate,
+            Operand::Sink => Shape::Sink,
+            Operand::Sym(..) | Operand::Param(..) | Operand::RetParam(..) | Operand::Depot(_) => {
+                Shape::Symbol
+            }
+            Operand::SReg(_) => Shape::Special,
+            Operand::Label(_) => Shape::Label,
+            Operand::Offset(_) => continue,
+            Operand::Open(kind, n) => {
+                let inside = operands
+                    .get(i + 1..i + 1 + usize::from(n))
+                    .unwrap_or_default();
+                let elements = ptxc_mir::operand::top_level(inside).count();
+                match kind {
+                    GroupKind::Vector | GroupKind::Paren => Shape::Vector(elements as u16),
+                    GroupKind::Address => Shape::Address(elements as u8),
+                    GroupKind::Pair => Shape::Pair,
+                }
+            }
+        });
+    }
+}
