@@ -1,1 +1,32 @@
-//! ptxc.
+//! ptxc: an optimizing compiler backend. A typed SSA IR in, NVIDIA PTX out.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let text = std::fs::read_to_string("saxpy.ir")?;
+//! let options = ptxc::Options { opt_level: ptxc::OptLevel::O3, ..ptxc::Options::new("sm_100a".parse()?) };
+//! let output = ptxc::compile_text("saxpy.ir", &text, &options)?;
+//! print!("{}", output.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`compile_text`] takes the language of `ir/LANGUAGE.md`; [`Compiler`] takes a [`Module`](ir::Module) built in
+//! memory. Both run the lists of [`pipeline`] and report through [`Diagnostics`]. [`resources`] reads what `ptxas`
+//! made of the result.
+
+mod compiler;
+pub mod diagnostics;
+pub mod options;
+pub mod pipeline;
+pub mod report;
+pub mod resources;
+
+pub use compiler::{Compiler, Observer, Output, compile_text, compile_text_observed};
+pub use diagnostics::{Diagnostic, Diagnostics, Severity};
+pub use options::{DebugInfo, Emit, OptLevel, Options, PrintAfter};
+pub use report::Report;
+
+pub use ptxc_ir as ir;
+pub use ptxc_mir as mir;
+pub use ptxc_opt as opt;
+pub use ptxc_targets as targets;

@@ -1,0 +1,194 @@
+//! Instructions whose result is one of their operands, or zero, whatever the other operands are.
+//!
+//! Integers only, apart from float identities under `nnan`: hardware replaces a NaN by the canonical one, which an
+//! operand need not be.
+
+use ptxc_ir::{ConstData, Extra, Flags, Function, Inst, MemType, Opcode, Rounding, Type, Value};
+
+use crate::fold::mask;
+use crate::pass::Context;
+
+/// The value that the (only) result of an instruction equals, when it is an operand or a new constant.
+pub fn operand_equal_to(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Value> {
+    let op = func.dfg.insts[inst].op;
+    match op {
+        Opcode::Select => select(func, inst),
+        Opcode::Gep => gep(func, ctx, inst),
+        Opcode::Bitcast => same_type(func, inst),
+        Opcode::Icmp => compare_with_itself(func, inst),
+        Opcode::Extract => extract(func, inst),
+        Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fdiv => float(func, inst),
+        _ => integer(func, inst),
+    }
+}
+
+/// `x + 0`, `x & -1`, `x ^ x` and the like.
+fn integer(func: &mut Function, inst: Inst) -> Option<Value> {
+    use Opcode::*;
+    let op = func.dfg.insts[inst].op;
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let ty = func.dfg.ty(a);
+    if !ty.is_int_like() {
+        return None;
+    }
+    let (ca, cb) = (splat_bits(func, a), splat_bits(func, b));
+    let ones = Some(mask(ty.scalar_bits()));
+    let (zero, one) = (Some(0), Some(1));
+    let same = a == b;
+    match op {
+        Add | Or | Xor if ca == zero => Some(b),
+        Add | Sub | Or | Xor | Shl | Lshr | Ashr if cb == zero => Some(a),
+        Umax if cb == zero => Some(a),
+        Umax if ca == zero => Some(b),
+        And | Umin if ca == ones => Some(b),
+        And | Umin if cb == ones => Some(a),
+        And | Or | Smin | Smax | Umin | Umax if same => Some(a),
+        Sub | Xor if same => Some(func.dfg.bits(ty, 0)),
+        Mul if ca == one => Some(b),
+        Mul | Udiv | Sdiv if cb == one => Some(a),
+        And | Mul | Umin if ca == zero || cb == zero => Some(func.dfg.bits(ty, 0)),
+        Shl | Lshr | Ashr if ca == zero => Some(a),
+        Urem if cb == one => Some(func.dfg.bits(ty, 0)),
+        _ => None,
+    }
+}
+
+/// `x + -0`, `x - 0`, `x * 1`, `x / 1` under `nnan`, in the default rounding, without `ftz` and `sat`.
+fn float(func: &mut Function, inst: Inst) -> Option<Value> {
+    let data = &func.dfg.insts[inst];
+    let (op, flags) = (data.op, data.flags);
+    let changes = flags.contains(Flags::FTZ) || flags.contains(Flags::SAT) || flags.rounding() != Rounding::Nearest;
+    if changes || !flags.contains(Flags::NNAN) {
+        return None;
+    }
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let ty = func.dfg.ty(a);
+    let minus_zero = Some(1u128 << (ty.scalar_bits() - 1));
+    let kind = ty.float_kind()?;
+    let one = crate::fold::float::from_integer(1, 8, false, kind, Rounding::Nearest);
+    let (ca, cb) = (splat_bits(func, a), splat_bits(func, b));
+    match op {
+        Opcode::Fadd if cb == minus_zero => Some(a),
+        Opcode::Fadd if ca == minus_zero => Some(b),
+        Opcode::Fsub if cb == Some(0) => Some(a),
+        Opcode::Fmul | Opcode::Fdiv if cb.is_some() && cb == one => Some(a),
+        Opcode::Fmul if ca.is_some() && ca == one => Some(b),
+        _ => None,
+    }
+}
+
+/// `select` with a known condition or equal arms.
+fn select(func: &Function, inst: Inst) -> Option<Value> {
+    let &[condition, a, b] = func.dfg.args(inst) else { return None };
+    if a == b {
+        return Some(a);
+    }
+    match splat_bits(func, condition)? {
+        0 => Some(b),
+        _ => Some(a),
+    }
+}
+
+/// `icmp` of a value with itself. A comparison of poison is poison, for which any constant stands.
+fn compare_with_itself(func: &mut Function, inst: Inst) -> Option<Value> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let Extra::IntCC(cc) = func.dfg.insts[inst].extra else { return None };
+    if a != b {
+        return None;
+    }
+    let holds = crate::fold::integer::compare(cc, 1, 0, 0);
+    let ty = func.dfg.ty(a).as_bool();
+    Some(func.dfg.bits(ty, holds.into()))
+}
+
+/// Address arithmetic that adds nothing, or adds constants to a symbol's address.
+fn gep(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Value> {
+    let args = func.dfg.args(inst);
+    let (&base, indices) = args.split_first()?;
+    let Extra::Gep(ty) = func.dfg.insts[inst].extra else { return None };
+    let mut offset = 0i64;
+    let mut current = ty;
+    for (position, index) in indices.iter().enumerate() {
+        let number = i64::try_from(func.dfg.as_signed(*index)?).ok()?;
+        let step = step(ctx, &mut current, position, number)?;
+        offset = offset.checked_add(step)?;
+    }
+    if offset == 0 {
+        return Some(base);
+    }
+    let result_ty = func.dfg.ty(base);
+    match func.dfg.as_const(base)? {
+        ConstData::Global(global, at) => {
+            let data = ConstData::Global(*global, at.checked_add(offset)?);
+            Some(func.dfg.constant(result_ty, data))
+        }
+        _ => None,
+    }
+}
+
+/// Bytes that index number `position` adds, and the type it leads to.
+fn step(ctx: &Context<'_>, current: &mut MemType, position: usize, index: i64) -> Option<i64> {
+    use ptxc_ir::AggDef;
+    let size_of = |ty: MemType| i64::try_from(ctx.module.layout_of(ty).size).ok();
+    if position == 0 {
+        return size_of(*current)?.checked_mul(index);
+    }
+    match *current {
+        MemType::Agg(id) => {
+            let agg = ctx.module.agg(id);
+            match &agg.def {
+                AggDef::Array { elem, .. } => {
+                    *current = *elem;
+                    size_of(*elem)?.checked_mul(index)
+                }
+                AggDef::Struct { fields, .. } => {
+                    let field = usize::try_from(index).ok()?;
+                    *current = *fields.get(field)?;
+                    i64::try_from(*agg.offsets.get(field)?).ok()
+                }
+            }
+        }
+        MemType::Value(ty) if ty.is_vector() && ty.scalar_bits() >= 8 => {
+            *current = MemType::Value(ty.scalar());
+            size_of(*current)?.checked_mul(index)
+        }
+        MemType::Value(_) => None,
+    }
+}
+
+/// A conversion to the operand's own type.
+fn same_type(func: &Function, inst: Inst) -> Option<Value> {
+    let &[a] = func.dfg.args(inst) else { return None };
+    let result = func.dfg.first_result(inst)?;
+    (func.dfg.ty(a) == func.dfg.ty(result)).then_some(a)
+}
+
+/// `extract` at a constant lane of a vector that is built or constant.
+fn extract(func: &Function, inst: Inst) -> Option<Value> {
+    let &[vector, index] = func.dfg.args(inst) else { return None };
+    let lane = usize::try_from(func.dfg.as_bits(index)?).ok()?;
+    if let Some(ConstData::Vector(elements)) = func.dfg.as_const(vector) {
+        return elements.get(lane).copied();
+    }
+    let maker = func.dfg.def_inst(vector)?;
+    let args = func.dfg.args(maker);
+    match func.dfg.insts[maker].op {
+        Opcode::Vector => args.get(lane).copied(),
+        Opcode::Splat if lane < func.dfg.ty(vector).lanes() as usize => args.first().copied(),
+        _ => None,
+    }
+    .map(|value| func.dfg.resolve(value))
+}
+
+/// Bits of a scalar constant, or of a vector constant all of whose lanes are equal.
+fn splat_bits(func: &Function, value: Value) -> Option<u128> {
+    let ty: Type = func.dfg.ty(value);
+    match func.dfg.as_const(value)? {
+        ConstData::Bits(bits) => (!ty.is_vector() || *bits == 0).then_some(*bits),
+        ConstData::Vector(elements) => {
+            let first = func.dfg.as_bits(*elements.first()?)?;
+            elements.iter().all(|v| func.dfg.as_bits(*v) == Some(first)).then_some(first)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,28 @@
+//! Target-independent passes over the IR.
+//!
+//! Each pass is one row of [`PASSES`]: a name that is a verb phrase, one sentence, and a function over one function of
+//! a module. Passes keep no state between functions, so a module's functions may be worked on in parallel, and no
+//! result depends on the order. Which passes run at which level, timing, printing and verification between them are
+//! the business of the `ptxc` crate.
+//!
+//! What holds for every pass:
+//! * Convergent instructions keep their control dependence, and are neither duplicated nor removed.
+//! * Folding is bit-exact or it does not happen.
+//! * Time is linear in the size of the function (up to hashing and the dominator tree).
+//! * Value aliases ([`ptxc_ir::Dfg::alias`]) may be left behind; no use refers to one when the pass returns.
+
+mod edit;
+mod effects;
+pub mod fold;
+mod fold_constants;
+mod identities;
+mod merge_block_params;
+mod pass;
+mod remove_dead_code;
+mod simplify_control_flow;
+
+pub use fold_constants::fold_constants;
+pub use merge_block_params::merge_block_params;
+pub use pass::{Context, PASSES, Pass, find};
+pub use remove_dead_code::remove_dead_code;
+pub use simplify_control_flow::simplify_control_flow;

@@ -1,0 +1,51 @@
+//! What a pass is, and the table of all passes.
+
+use cranelift_entity::PrimaryMap;
+use ptxc_ir::{FuncAttrs, FuncId, Function, Module};
+
+/// What a pass may know besides the function it works on.
+pub struct Context<'m> {
+    /// Types and globals of the module. Its function table is empty while passes run.
+    pub module: &'m Module,
+    /// Attributes of every function of the module, to judge calls.
+    pub attrs: &'m PrimaryMap<FuncId, FuncAttrs>,
+}
+
+/// One pass.
+pub struct Pass {
+    /// Name on the command line and in reports: a verb phrase.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// The pass. Tells whether it changed anything.
+    pub run: fn(&mut Function, &Context<'_>) -> bool,
+}
+
+/// Every pass.
+pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "fold-constants",
+        summary: "replaces instructions whose result is a constant or one of their operands",
+        run: crate::fold_constants,
+    },
+    Pass {
+        name: "simplify-control-flow",
+        summary: "resolves constant branches, removes unreachable and empty blocks, joins chains of blocks",
+        run: crate::simplify_control_flow,
+    },
+    Pass {
+        name: "merge-block-params",
+        summary: "replaces block parameters that receive the same value from everywhere",
+        run: crate::merge_block_params,
+    },
+    Pass {
+        name: "remove-dead-code",
+        summary: "removes instructions and block parameters that nothing needs",
+        run: crate::remove_dead_code,
+    },
+];
+
+/// The pass of that name.
+pub fn find(name: &str) -> Option<&'static Pass> {
+    PASSES.iter().find(|pass| pass.name == name)
+}

@@ -1,0 +1,420 @@
+//! One compilation, from text or module to output: runs the lists of [`crate::pipeline`], keeps time, prints and
+//! verifies between steps, and turns errors of every stage into diagnostics.
+
+use std::any::Any;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use cranelift_entity::PrimaryMap;
+use ptxc_ir::{FuncAttrs, FuncId, Function, Module, SpanMap, Symbol};
+use ptxc_isel::SelectError;
+use ptxc_opt::Pass;
+use ptxc_targets::Target;
+use rayon::prelude::*;
+
+use crate::diagnostics::{Diagnostic, Diagnostics, InternalError};
+use crate::options::{DebugInfo, Emit, OptLevel, Options};
+use crate::pipeline::{self, IrStep};
+use crate::report::Report;
+
+/// What a successful compilation gives.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The PTX, IR or machine IR text that [`Options::emit`] asks for.
+    pub text: String,
+    /// Warnings; there are no errors in it.
+    pub warnings: Diagnostics,
+    /// Times and counts.
+    pub report: Report,
+}
+
+/// Receives intermediate forms as [`Options::print_after`] asks.
+pub trait Observer {
+    /// The module after `step`, as IR or machine IR text.
+    fn after(&mut self, step: &str, text: &str);
+}
+
+/// Compiles IR text. `name` is how messages call the source.
+///
+/// # Errors
+/// Everything that is wrong with the text, or an internal error.
+pub fn compile_text(name: &str, text: &str, options: &Options) -> Result<Output, Diagnostics> {
+    Session::new(name, text, options, None).compile_text()
+}
+
+/// [`compile_text`] with an observer of the steps.
+///
+/// # Errors
+/// As [`compile_text`].
+pub fn compile_text_observed(
+    name: &str,
+    text: &str,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Output, Diagnostics> {
+    Session::new(name, text, options, Some(observer)).compile_text()
+}
+
+/// Compiles modules built in memory.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let module = ptxc::ir::Module::new();
+/// let output = ptxc::Compiler::new("sm_90".parse()?).opt_level(ptxc::OptLevel::O3).compile(&module)?;
+/// assert!(output.text.contains(".target sm_90"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    options: Options,
+}
+
+impl Compiler {
+    /// A compiler for that target with the default options.
+    pub fn new(target: Target) -> Compiler {
+        Compiler { options: Options::new(target) }
+    }
+
+    /// The same with another level.
+    #[must_use]
+    pub fn opt_level(mut self, level: OptLevel) -> Compiler {
+        self.options.opt_level = level;
+        self
+    }
+
+    /// The same with these options.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Compiler {
+        self.options = options;
+        self
+    }
+
+    /// Compiles a module.
+    ///
+    /// # Errors
+    /// Everything the verifier and the stages refuse, or an internal error.
+    pub fn compile(&self, module: &Module) -> Result<Output, Diagnostics> {
+        let mut session = Session::new("<module>", "", &self.options, None);
+        let result = session.verify_input(module).and_then(|()| session.lower(module.clone()));
+        session.finish(result)
+    }
+}
+
+/// Compilation cannot go on; the reason is in the session's diagnostics.
+struct Stop;
+
+struct Session<'a> {
+    options: &'a Options,
+    observer: Option<&'a mut dyn Observer>,
+    spans: Option<SpanMap>,
+    diagnostics: Diagnostics,
+    report: Report,
+}
+
+impl<'a> Session<'a> {
+    fn new(
+        name: &str,
+        text: &str,
+        options: &'a Options,
+        observer: Option<&'a mut dyn Observer>,
+    ) -> Session<'a> {
+        let diagnostics = Diagnostics::new(name, text);
+        Session { options, observer, spans: None, diagnostics, report: Report::default() }
+    }
+
+    fn compile_text(mut self) -> Result<Output, Diagnostics> {
+        let result = self.read().and_then(|module| {
+            self.verify_input(&module)?;
+            self.lower(module)
+        });
+        self.finish(result)
+    }
+
+    fn finish(self, result: Result<String, Stop>) -> Result<Output, Diagnostics> {
+        match result {
+            Ok(text) if !self.diagnostics.has_errors() => {
+                Ok(Output { text, warnings: self.diagnostics, report: self.report })
+            }
+            _ => Err(self.diagnostics),
+        }
+    }
+
+    /// Runs one step that works on the whole module; a panic becomes an internal error.
+    fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> Result<T, Stop> {
+        let start = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(work));
+        self.report.time(name, start.elapsed());
+        result.map_err(|payload| self.fail(name, None, panic_message(payload.as_ref())))
+    }
+
+    /// Records an internal error.
+    fn fail(&mut self, step: &str, function: Option<&str>, message: String) -> Stop {
+        let function = function.map(str::to_owned);
+        self.diagnostics.internal.get_or_insert(InternalError { step: step.to_owned(), function, message });
+        Stop
+    }
+
+    fn read(&mut self) -> Result<Module, Stop> {
+        let text = std::mem::take(&mut self.diagnostics.source);
+        let result = self.step(pipeline::READ, || ptxc_ir::read_module_with_spans(&text));
+        self.diagnostics.source = text;
+        match result? {
+            Ok((module, spans)) => {
+                self.spans = Some(spans);
+                let instructions: usize = module.funcs.values().map(|func| func.dfg.insts.len()).sum();
+                self.report.count("functions", module.funcs.len() as u64);
+                self.report.count("instructions read", instructions as u64);
+                self.print_ir(pipeline::READ, &module);
+                Ok(module)
+            }
+            Err(errors) => {
+                self.diagnostics.list.extend(errors.into_iter().map(|error| {
+                    let diagnostic = Diagnostic::error(error.message).at(Some(error.span));
+                    error.notes.into_iter().fold(diagnostic, |d, (note, _)| d.note(note))
+                }));
+                Err(Stop)
+            }
+        }
+    }
+
+    /// Verifies what the user gave: faults are the user's.
+    fn verify_input(&mut self, module: &Module) -> Result<(), Stop> {
+        let faults = self.step(pipeline::VERIFY, || ptxc_ir::verify_module(module))?;
+        for fault in faults {
+            let span = self.spans.as_ref().and_then(|spans| place_of_fault(spans, &fault));
+            let make = match fault.severity {
+                ptxc_ir::Severity::Error => Diagnostic::error,
+                ptxc_ir::Severity::Warning => Diagnostic::warning,
+            };
+            self.diagnostics.list.push(make(describe_fault(module, &fault)).at(span));
+        }
+        if self.diagnostics.has_errors() { Err(Stop) } else { Ok(()) }
+    }
+
+    /// Verifies what a step made: faults are ours.
+    fn verify_after(&mut self, step: &'static str, module: &Module) -> Result<(), Stop> {
+        if !self.options.verify_each {
+            return Ok(());
+        }
+        let faults = self.step(pipeline::VERIFY, || ptxc_ir::verify_module(module))?;
+        match faults.iter().find(|fault| fault.severity == ptxc_ir::Severity::Error) {
+            Some(fault) => Err(self.fail(step, None, format!("made wrong IR: {}", describe_fault(module, fault)))),
+            None => Ok(()),
+        }
+    }
+
+    fn print_ir(&mut self, step: &str, module: &Module) {
+        if let Some(observer) = &mut self.observer
+            && self.options.print_after.wants(step)
+        {
+            observer.after(step, &ptxc_ir::print_module(module));
+        }
+    }
+
+    fn print_mir(&mut self, step: &str, module: &ptxc_mir::Module) {
+        if let Some(observer) = &mut self.observer
+            && self.options.print_after.wants(step)
+        {
+            observer.after(step, &ptxc_mir::print_module(module));
+        }
+    }
+
+    /// Everything after reading and verifying.
+    fn lower(&mut self, mut module: Module) -> Result<String, Stop> {
+        let legalized = self.optimize(&mut module)?;
+        if self.options.emit == Emit::Ir {
+            return self.step("print", || ptxc_ir::print_module(&module));
+        }
+        if !legalized {
+            self.legalize(&mut module)?;
+        }
+        let mut machine = self.select(&module)?;
+        drop(module);
+        if self.options.emit == Emit::Mir {
+            return self.step("print", || ptxc_mir::print_module(&machine));
+        }
+        self.assign_registers(&mut machine)?;
+        self.emit(&machine)
+    }
+
+    /// Runs the IR passes of the level, or those that were asked for. Tells whether legalization was among them.
+    fn optimize(&mut self, module: &mut Module) -> Result<bool, Stop> {
+        let options = self.options;
+        let asked: Vec<&str> = match &options.passes {
+            Some(names) => names.iter().map(String::as_str).collect(),
+            None => pipeline::names(options.opt_level).to_vec(),
+        };
+        let mut legalized = false;
+        for name in asked {
+            match IrStep::find(name) {
+                Some(IrStep::Pass(pass)) => {
+                    self.run_pass(module, pass)?;
+                    self.print_ir(pass.name, module);
+                    self.verify_after(pass.name, module)?;
+                }
+                Some(IrStep::Legalize) => {
+                    self.legalize(module)?;
+                    legalized = true;
+                }
+                None => {
+                    self.diagnostics.list.push(Diagnostic::error(format!("there is no pass `{name}`")));
+                    return Err(Stop);
+                }
+            }
+        }
+        Ok(legalized)
+    }
+
+    fn run_pass(&mut self, module: &mut Module, pass: &'static Pass) -> Result<(), Stop> {
+        let start = Instant::now();
+        let mut funcs = std::mem::take(&mut module.funcs);
+        let attrs: PrimaryMap<FuncId, FuncAttrs> = funcs.values().map(|func| func.attrs.clone()).collect();
+        let context = ptxc_opt::Context { module, attrs: &attrs };
+        let mut bodies: Vec<&mut Function> = funcs.values_mut().filter(|func| !func.is_declaration()).collect();
+        let outcomes = each(&mut bodies, self.options.jobs, |func| (pass.run)(func, &context));
+        let failed = outcomes.iter().position(Result::is_err).map(|index| bodies[index].name.clone());
+        module.funcs = funcs;
+        self.report.time(pass.name, start.elapsed());
+        match outcomes.into_iter().find_map(Result::err) {
+            Some(message) => Err(self.fail(pass.name, failed.as_deref(), message)),
+            None => Ok(()),
+        }
+    }
+
+    fn legalize(&mut self, module: &mut Module) -> Result<(), Stop> {
+        let target = self.options.target;
+        let result = self.step(pipeline::LEGALIZE, || ptxc_isel::legalize(module, target))?;
+        if let Err(errors) = result {
+            return Err(self.refuse(module, errors));
+        }
+        self.print_ir(pipeline::LEGALIZE, module);
+        self.verify_after(pipeline::LEGALIZE, module)
+    }
+
+    fn select(&mut self, module: &Module) -> Result<ptxc_mir::Module, Stop> {
+        let target = self.options.target;
+        let options = ptxc_isel::Options { locations: self.options.debug_info != DebugInfo::None };
+        let result = self.step(pipeline::SELECT, || ptxc_isel::select(module, target, &options))?;
+        let mut machine = match result {
+            Ok(machine) => machine,
+            Err(errors) => return Err(self.refuse(module, errors)),
+        };
+        machine.ptx_version = self.options.ptx_version;
+        self.print_mir(pipeline::SELECT, &machine);
+        if self.options.verify_each {
+            self.verify_machine(&machine)?;
+        }
+        Ok(machine)
+    }
+
+    fn verify_machine(&mut self, machine: &ptxc_mir::Module) -> Result<(), Stop> {
+        for func in &machine.functions {
+            let faults = self.step(pipeline::VERIFY, || ptxc_mir::verify(func))?;
+            if let Err(faults) = faults {
+                let name = machine.symbols.name(func.name);
+                let text: Vec<String> = faults.iter().take(3).map(ToString::to_string).collect();
+                let message = format!("made wrong machine IR: {}", text.join("; "));
+                return Err(self.fail(pipeline::SELECT, Some(name), message));
+            }
+        }
+        Ok(())
+    }
+
+    fn assign_registers(&mut self, machine: &mut ptxc_mir::Module) -> Result<(), Stop> {
+        let start = Instant::now();
+        let mut functions: Vec<&mut ptxc_mir::Function> = machine.functions.iter_mut().collect();
+        let outcomes = each(&mut functions, self.options.jobs, |func| {
+            ptxc_regalloc::run(func).map_err(|error| error.to_string())
+        });
+        let names: Vec<_> = functions.iter().map(|func| func.name).collect();
+        self.report.time(pipeline::ASSIGN_REGISTERS, start.elapsed());
+        for (outcome, name) in outcomes.into_iter().zip(names) {
+            let outcome = outcome.and_then(|inner| inner);
+            if let Err(message) = outcome {
+                let name = machine.symbols.name(name).to_owned();
+                return Err(self.fail(pipeline::ASSIGN_REGISTERS, Some(&name), message));
+            }
+        }
+        self.print_mir(pipeline::ASSIGN_REGISTERS, machine);
+        Ok(())
+    }
+
+    fn emit(&mut self, machine: &ptxc_mir::Module) -> Result<String, Stop> {
+        let debug_info = self.options.debug_info;
+        let options = ptxc_emit::EmitOptions {
+            lineinfo: debug_info != DebugInfo::None,
+            debug: debug_info == DebugInfo::Full,
+            ..ptxc_emit::EmitOptions::default()
+        };
+        let result = self.step(pipeline::EMIT, || ptxc_emit::emit_module(machine, &options))?;
+        match result {
+            Ok(text) => {
+                self.report.count("bytes of PTX", text.len() as u64);
+                Ok(text)
+            }
+            Err(ptxc_emit::EmitError::Internal(message)) => Err(self.fail(pipeline::EMIT, None, message)),
+            Err(error) => {
+                self.diagnostics.list.push(Diagnostic::error(error.to_string()));
+                Err(Stop)
+            }
+        }
+    }
+
+    /// Turns errors of legalization and selection into diagnostics.
+    fn refuse(&mut self, module: &Module, errors: Vec<SelectError>) -> Stop {
+        for error in errors {
+            let span = self.spans.as_ref().and_then(|spans| place_of_refusal(spans, module, &error));
+            let mut diagnostic = Diagnostic::error(error.to_string()).at(span);
+            if error.loc.line != 0 {
+                let file = module.files.iter().find(|(number, _)| *number == error.loc.file);
+                let file = file.map_or("<unknown>", |(_, path)| path.as_str());
+                diagnostic = diagnostic.note(format!("from {file}:{}:{}", error.loc.line, error.loc.col));
+            }
+            self.diagnostics.list.push(diagnostic);
+        }
+        Stop
+    }
+}
+
+/// A range that says something; the span table gives an empty one for what is not from the text.
+fn known(span: Range<usize>) -> Option<Range<usize>> {
+    (!span.is_empty()).then_some(span)
+}
+
+fn place_of_refusal(spans: &SpanMap, module: &Module, error: &SelectError) -> Option<Range<usize>> {
+    match module.symbol(&error.func)? {
+        Symbol::Func(func) => {
+            let spans = spans.func(func);
+            error.inst.and_then(|inst| known(spans.inst(inst))).or_else(|| known(spans.name.clone()))
+        }
+        Symbol::Global(global) => known(spans.global(global)),
+    }
+}
+
+/// Runs `work` on every item, on `jobs` threads (0: one per processor). Results are in the items' order; a panic is
+/// the error of its item.
+fn each<T: Send, R: Send>(
+    items: &mut [T],
+    jobs: usize,
+    work: impl Fn(&mut T) -> R + Sync,
+) -> Vec<Result<R, String>> {
+    let guarded = |item: &mut T| {
+        catch_unwind(AssertUnwindSafe(|| work(item))).map_err(|payload| panic_message(payload.as_ref()))
+    };
+    if jobs == 1 || items.len() < 2 {
+        return items.iter_mut().map(guarded).collect();
+    }
+    match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
+        Ok(pool) => pool.install(|| items.par_iter_mut().map(guarded).collect()),
+        // No threads to be had: the result is the same without.
+        Err(_) => items.iter_mut().map(guarded).collect(),
+    }
+}
+
+/// What a panic said.
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panic".to_owned())
+}

@@ -1,0 +1,91 @@
+//! Which steps run at which level, as lists.
+//!
+//! A compilation is: read, verify, the IR passes of the level, then the lowering that every level shares.
+
+use ptxc_opt::Pass;
+
+use crate::options::OptLevel;
+
+/// IR passes of each level, in order.
+const O0: &[&str] = &[];
+const O1: &[&str] = &["simplify-control-flow", "fold-constants", "merge-block-params", "remove-dead-code"];
+const O2: &[&str] = &[
+    "simplify-control-flow",
+    "fold-constants",
+    "merge-block-params",
+    "number-values",
+    "fold-constants",
+    "simplify-control-flow",
+    "remove-dead-code",
+];
+const O3: &[&str] = O2;
+
+/// Steps of the lowering, in order. `select` turns IR into machine IR, `emit` machine IR into PTX.
+pub const LOWERING: &[&str] = &[LEGALIZE, SELECT, ASSIGN_REGISTERS, EMIT];
+
+/// Rewrites the IR to what the target has instructions for.
+pub const LEGALIZE: &str = "legalize";
+/// Turns legal IR into machine IR.
+pub const SELECT: &str = "select";
+/// Leaves SSA form and assigns PTX registers.
+pub const ASSIGN_REGISTERS: &str = "assign-registers";
+/// Prints PTX.
+pub const EMIT: &str = "emit";
+/// Reads IR text.
+pub const READ: &str = "read";
+/// Checks the IR.
+pub const VERIFY: &str = "verify";
+
+/// One step over the IR.
+#[derive(Clone, Copy)]
+pub enum IrStep {
+    /// A pass over each function.
+    Pass(&'static Pass),
+    /// Legalization of the module.
+    Legalize,
+}
+
+impl IrStep {
+    /// The step of that name.
+    pub fn find(name: &str) -> Option<IrStep> {
+        if name == LEGALIZE { Some(IrStep::Legalize) } else { ptxc_opt::find(name).map(IrStep::Pass) }
+    }
+
+    /// The step's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            IrStep::Pass(pass) => pass.name,
+            IrStep::Legalize => LEGALIZE,
+        }
+    }
+}
+
+/// Names of the IR passes of a level.
+pub fn names(level: OptLevel) -> &'static [&'static str] {
+    match level {
+        OptLevel::O0 => O0,
+        OptLevel::O1 => O1,
+        OptLevel::O2 => O2,
+        OptLevel::O3 => O3,
+    }
+}
+
+/// Every name that `--print-after` takes, in the order in which steps can run.
+pub fn step_names() -> Vec<&'static str> {
+    let passes = ptxc_opt::PASSES.iter().map(|pass| pass.name);
+    std::iter::once(READ).chain(passes).chain(LOWERING.iter().copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_in_the_lists_is_a_pass() {
+        for level in OptLevel::ALL {
+            for name in names(level) {
+                assert!(ptxc_opt::find(name).is_some(), "{level:?} names {name}");
+            }
+        }
+    }
+}

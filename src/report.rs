@@ -1,0 +1,65 @@
+//! What a compilation tells about itself: time per step, counts.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Times and counts of one compilation.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Wall time of each step, in order of execution; verification between steps is a step of its own.
+    pub times: Vec<(&'static str, Duration)>,
+    /// Named counts, in order.
+    pub counts: Vec<(&'static str, u64)>,
+}
+
+impl Report {
+    /// Adds the time of a step.
+    pub fn time(&mut self, step: &'static str, duration: Duration) {
+        self.times.push((step, duration));
+    }
+
+    /// Adds to a count.
+    pub fn count(&mut self, name: &'static str, number: u64) {
+        match self.counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, total)) => *total += number,
+            None => self.counts.push((name, number)),
+        }
+    }
+
+    /// Time of all steps together.
+    pub fn total(&self) -> Duration {
+        self.times.iter().map(|(_, time)| *time).sum()
+    }
+
+    /// Table of times, for people.
+    pub fn times_table(&self) -> impl fmt::Display + '_ {
+        Times(self)
+    }
+
+    /// Table of counts, for people.
+    pub fn counts_table(&self) -> impl fmt::Display + '_ {
+        Counts(self)
+    }
+}
+
+struct Times<'a>(&'a Report);
+
+impl fmt::Display for Times<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let total = self.0.total();
+        let share = |time: Duration| 100.0 * time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
+        writeln!(f, "{:>12} {:>7}  step", "time (us)", "share")?;
+        for (step, time) in &self.0.times {
+            writeln!(f, "{:>12.1} {:>6.1}%  {step}", time.as_secs_f64() * 1e6, share(*time))?;
+        }
+        writeln!(f, "{:>12.1} {:>6.1}%  total", total.as_secs_f64() * 1e6, 100.0)
+    }
+}
+
+struct Counts<'a>(&'a Report);
+
+impl fmt::Display for Counts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.counts.iter().try_for_each(|(name, number)| writeln!(f, "{number:>12}  {name}"))
+    }
+}
