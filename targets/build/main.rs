@@ -1,11 +1,18 @@
 //! Turns `isa/*.isa` into static tables.
 
+mod compile;
+mod emit;
 mod error;
+mod expression;
+mod forms;
+mod operands;
 mod requirement;
 mod rows;
 mod tokens;
 
-use std::path::Path;
+use error::Error;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 fn main() {
     println!("cargo::rerun-if-changed=isa");
@@ -16,24 +23,78 @@ fn main() {
     }
 }
 
-fn generate() -> Result<(), error::Error> {
+/// Files that are rows rather than forms.
+const ROW_FILES: [&str; 3] = ["targets.isa", "special_registers.isa", "types.isa"];
+
+/// The files of forms, `common.isa` first.
+fn form_files(isa: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries =
+        isa.read_dir().map_err(|error| Error::new(isa.display().to_string(), 0, error.to_string()))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+            name.ends_with(".isa") && !ROW_FILES.contains(&name)
+        })
+        .collect();
+    files.sort_by_key(|path| (path.file_name().is_none_or(|name| name != "common.isa"), path.clone()));
+    Ok(files)
+}
+
+fn generate() -> Result<(), Error> {
     let isa = Path::new("isa");
-    let out = std::env::var("OUT_DIR").map_err(|_| error::Error::new("OUT_DIR", 0, "not set"))?;
+    let out = std::env::var("OUT_DIR").map_err(|_| Error::new("OUT_DIR", 0, "not set"))?;
     let out = Path::new(&out);
     let targets = rows::targets(&isa.join("targets.isa"))?;
     let mut requirements = requirement::Requirements::new(&targets);
     let special = rows::special(&isa.join("special_registers.isa"), &mut requirements)?;
+    let types = rows::types(&isa.join("types.isa"))?;
+    let type_numbers: BTreeMap<String, u16> =
+        types.iter().enumerate().map(|(at, row)| (row.name.clone(), at as u16)).collect();
+
+    let mut source = forms::Source::default();
+    for file in form_files(isa)? {
+        source.read(&file)?;
+    }
+    let tokens = pieces(&source, isa)?;
+    let mut context = compile::Context {
+        source: &source,
+        tokens: &tokens,
+        types: &type_numbers,
+        requirements: &mut requirements,
+        code: vec![0],
+        known_code: BTreeMap::new(),
+    };
+    let mut forms = Vec::new();
+    for text in &source.forms {
+        forms.push(context.form(text)?);
+    }
+    let code = context.code;
+
+    let mut text = String::new();
+    tokens.write_table(&mut text);
+    tokens.write_attributes(&type_numbers, &mut text);
+    rows::write_targets(&targets, &mut text);
+    rows::write_special(&special, &mut text);
+    rows::write_types(&types, &mut text);
+    requirements.write(&mut text);
+    emit::forms(&forms, &code, &tokens, &mut text);
+    error::write(&out.join("tables.rs"), &text)?;
+    error::write(&out.join("tok.rs"), &tokens.constants())
+}
+
+/// Every piece that any form or group has.
+fn pieces(source: &forms::Source, isa: &Path) -> Result<tokens::Tokens, Error> {
     let mut tokens = tokens::Tokens::default();
     for line in error::read(&isa.join("tokens.txt"))?.lines() {
         tokens.add(line);
     }
-    let tokens = tokens.finish();
-    let mut text = String::new();
-    tokens.write_table(&mut text);
-    rows::write_targets(&targets, &mut text);
-    rows::write_special(&special, &mut text);
-    requirements.write(&mut text);
-    error::write(&out.join("tables.rs"), &text)?;
-    error::write(&out.join("tok.rs"), &tokens.constants())?;
-    Ok(())
+    for form in &source.forms {
+        for slot in compile::slots(source, form)? {
+            for (piece, _) in &slot.alternatives {
+                tokens.add(piece);
+            }
+        }
+    }
+    Ok(tokens.finish())
 }

@@ -35,6 +35,23 @@ impl Requirements {
         if text.is_empty() {
             return Ok(0);
         }
+        let mut versions = vec![0; self.targets.len()];
+        for every in text.split('&') {
+            for (slot, version) in versions.iter_mut().zip(self.any_of(every)?) {
+                *slot = (*slot).max(version);
+            }
+        }
+        let text = describe(text);
+        let row = (text, versions);
+        if let Some(index) = self.rows.iter().position(|other| *other == row) {
+            return Ok(index as u16);
+        }
+        self.rows.push(row);
+        Ok((self.rows.len() - 1) as u16)
+    }
+
+    /// The lowest version of the alternatives, by target.
+    fn any_of(&self, text: &str) -> Result<Vec<u8>, String> {
         let mut versions = vec![REFUSED; self.targets.len()];
         for alternative in text.split('|') {
             let mut words = alternative.split_whitespace();
@@ -59,13 +76,7 @@ impl Requirements {
                     .for_each(|slot| *slot = (*slot).min(version));
             }
         }
-        let text = describe(text);
-        let row = (text, versions);
-        if let Some(index) = self.rows.iter().position(|other| *other == row) {
-            return Ok(index as u16);
-        }
-        self.rows.push(row);
-        Ok((self.rows.len() - 1) as u16)
+        Ok(versions)
     }
 
     pub fn write(&self, out: &mut String) {
@@ -97,7 +108,7 @@ fn describe(text: &str) -> String {
             }
         })
         .collect();
-    words.join(" or ")
+    words.join(" or ").replace("&", "and")
 }
 
 pub fn parse_version(text: &str) -> Result<u8, String> {

@@ -147,3 +147,47 @@ pub fn write_special(rows: &[Special], out: &mut String) {
         rows.len()
     );
 }
+
+/// One line of `types.isa`.
+pub struct Type {
+    pub name: String,
+    container: String,
+    accepts: String,
+    literals: Vec<String>,
+}
+
+pub fn types(path: &Path) -> Result<Vec<Type>, Error> {
+    let mut rows = Vec::new();
+    each_row(path, |words| {
+        let [_, name, container, accepts, literals @ ..] = words else {
+            return Err("expected: type NAME CONTAINER ACCEPTS LITERALS".to_owned());
+        };
+        rows.push(Type {
+            name: (*name).to_owned(),
+            container: container[..1].to_uppercase() + &container[1..],
+            accepts: (*accepts).to_owned(),
+            literals: literals.iter().map(|&word| word.to_owned()).collect(),
+        });
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+pub fn write_types(rows: &[Type], out: &mut String) {
+    let _ = writeln!(out, "pub(crate) static TYPES: &[TypeRow] = &[");
+    for row in rows {
+        let has = |literal: &str| row.literals.iter().any(|word| word == literal);
+        let _ = writeln!(
+            out,
+            "TypeRow {{ name: {:?}, container: crate::RegType::{}, accepts: {}, int: {}, float: {} }},",
+            row.name,
+            row.container,
+            row.accepts.bytes().fold(0, |set, class| {
+                set | b"busfhp".iter().position(|&other| other == class).map_or(0, |bit| 1 << bit)
+            }),
+            has("int"),
+            has("float")
+        );
+    }
+    let _ = writeln!(out, "];");
+}

@@ -21,6 +21,15 @@ impl Tokens {
         self
     }
 
+    /// The number of a piece that was added.
+    pub fn number(&self, text: &str) -> u16 {
+        self.texts.get(text).copied().unwrap_or(u16::MAX)
+    }
+
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
     pub fn write_table(&self, out: &mut String) {
         let mut size = 64;
         while size < self.texts.len() * 3 {
@@ -46,6 +55,18 @@ impl Tokens {
         );
     }
 
+    /// The type of a piece that names one, and the numbers in its text.
+    pub fn write_attributes(&self, types: &BTreeMap<String, u16>, out: &mut String) {
+        let of = |text: &String| types.get(text).copied().unwrap_or(u16::MAX);
+        let kinds: Vec<u16> = self.texts.keys().map(of).collect();
+        let _ = writeln!(out, "pub(crate) static TOKEN_TYPE: &[u16] = &{kinds:?};");
+        let numbers: Vec<u16> = self.texts.keys().map(|text| first_number(text)).collect();
+        let _ = writeln!(out, "pub(crate) static TOKEN_NUMBER: &[u16] = &{numbers:?};");
+        let shapes: Vec<[u16; 3]> =
+            self.texts.keys().map(|text| ['m', 'n', 'k'].map(|side| shape(text, side))).collect();
+        let _ = writeln!(out, "pub(crate) static TOKEN_SHAPE: &[[u16; 3]] = &{shapes:?};");
+    }
+
     pub fn constants(&self) -> String {
         let mut out = String::from("use super::Tok;\n");
         for (text, number) in &self.texts {
@@ -57,6 +78,23 @@ impl Tokens {
         }
         out
     }
+}
+
+/// The first number in a text, or 0.
+fn first_number(text: &str) -> u16 {
+    let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = &text[start..];
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().unwrap_or(0)
+}
+
+/// One side of a shape `m16n8k32`, or 0.
+fn shape(text: &str, side: char) -> u16 {
+    text.find(side).map_or(0, |at| {
+        let digits = &text[at + 1..];
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits[..end].parse().unwrap_or(0)
+    })
 }
 
 fn constant_name(text: &str) -> String {

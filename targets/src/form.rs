@@ -1,7 +1,10 @@
 //! Forms: what the table says about one mnemonic with its operands.
 
-use crate::tables;
-use crate::{Effects, PtxVersion, RegType, Target, Tok};
+use crate::explain;
+use crate::matching::{self, Candidate, OperandCheck};
+use crate::operands::{self, Arguments, Mismatch, Places};
+use crate::tables::{self, flag};
+use crate::{Effects, PtxVersion, RegType, Space, Target, Tok};
 
 /// The shape of one operand as the caller has it, for [`resolve`].
 ///
@@ -11,8 +14,18 @@ use crate::{Effects, PtxVersion, RegType, Target, Tok};
 pub enum Shape {
     /// A register of that type.
     Register(RegType),
-    /// An integer, floating point or constant expression.
+    /// A vector register declared with that many lanes (`.reg .v4 .f32`).
+    WideRegister(RegType, u8),
+    /// `!p`.
+    NegatedPredicate,
+    /// A register with a selector of bytes or halves: `%r1.b0`, `%r1.h1` (PTX ISA 9.7.20).
+    Selected(RegType, Selector),
+    /// A constant integer whose value does not matter.
     Immediate,
+    /// An integer.
+    Integer(i64),
+    /// A floating point constant: `0f…` (`Some(false)`), `0d…` (`Some(true)`), `1.5` (`None`).
+    Float(Option<bool>),
     /// `{a, b}` with that many elements.
     Vector(u16),
     /// `[a]` or `[a, b, …]` with that many parts; an offset is no part of its own.
@@ -21,12 +34,31 @@ pub enum Shape {
     Pair,
     /// `_`.
     Sink,
+    /// `(a, b)` with that many elements, as calls have.
+    Group(u16),
     /// The name of a variable, parameter or function.
     Symbol,
+    /// The name of a variable in that space.
+    Variable(Space),
+    /// The name of a texture, sampler or surface.
+    Opaque(RegType),
     /// A branch target.
     Label,
-    /// A special register.
-    Special,
+    /// A special register of that type.
+    Special(RegType),
+}
+
+/// Which bytes or halves of a register a video instruction takes (PTX ISA 9.7.20).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Selector {
+    /// `.b0` to `.b3`
+    Byte(u8),
+    /// `.h0`, `.h1`
+    Half(u8),
+    /// `.h10` and its like: that many digits.
+    Halves(u8),
+    /// `.b3210` and its like: that many digits.
+    Bytes(u8),
 }
 
 /// What an instruction does with an operand.
@@ -125,27 +157,53 @@ pub enum FormError {
 #[derive(Clone, Debug)]
 pub struct Form {
     operands: Vec<OperandDesc>,
-    effects: Effects,
-    section: &'static str,
-    requirements: Vec<u16>,
-    mnemonic: String,
+    candidate: Candidate,
 }
 
 impl Form {
-    /// The operands in PTX's order, destinations first; parts of an address and halves of a
-    /// pair are operands of their own.
+    fn new(candidate: Candidate, places: &Places) -> Form {
+        let operands = candidate
+            .checks
+            .iter()
+            .zip(places)
+            .filter(|(_, place)| **place != u16::MAX)
+            .map(|(check, _)| describe(check))
+            .collect();
+        Form { operands, candidate }
+    }
+
+    /// The operands that are there, in PTX's order, destinations first; parts of an address and
+    /// halves of a pair are operands of their own.
     pub fn operands(&self) -> &[OperandDesc] {
         &self.operands
     }
 
     /// What the instruction does besides computing.
     pub fn effects(&self) -> Effects {
-        self.effects
+        self.candidate.effects
     }
 
     /// The section of PTX ISA 9.4 that describes it.
     pub fn section(&self) -> &'static str {
-        self.section
+        matching::row(self.candidate.form).section
+    }
+
+    /// The form as the table writes it: the grammar of the mnemonic, then the operands.
+    pub fn syntax(&self) -> &'static str {
+        matching::row(self.candidate.form).syntax
+    }
+
+    /// The pieces of the mnemonic in the specification's order.
+    pub fn toks(&self) -> impl Iterator<Item = Tok> + '_ {
+        self.candidate.binding.pieces()
+    }
+
+    /// The piece that fills the slot `name` of the table, if one does.
+    pub fn modifier(&self, name: &str) -> Option<Tok> {
+        let at = matching::slots(self.candidate.form).iter().position(|slot| slot.name == name)?;
+        Some(self.candidate.binding.get(at as u16))
+            .filter(|piece| *piece != matching::EMPTY)
+            .map(Tok)
     }
 
     /// The lowest `.version` with which `target` takes the form.
@@ -153,11 +211,80 @@ impl Form {
     /// # Errors
     /// The target never takes it.
     pub fn requirement(&self, target: Target) -> Result<PtxVersion, Refusal> {
-        let mut version = target.min_ptx();
-        for &requirement in &self.requirements {
-            version = version.max(requirement_on(requirement, target, &self.mnemonic)?);
+        refusal(&self.candidate, target)
+    }
+}
+
+/// The lowest version of a candidate on `target`.
+pub(crate) fn refusal(candidate: &Candidate, target: Target) -> Result<PtxVersion, Refusal> {
+    match candidate.versions[target.index()] {
+        u8::MAX => {
+            let refused = candidate.requirements.iter().find(|number| {
+                tables::REQUIREMENTS[usize::from(**number)].versions[target.index()] == u8::MAX
+            });
+            Err(Refusal {
+                what: format!("`{}`", mnemonic(candidate.binding.pieces())),
+                needs: refused.map_or("", |number| tables::REQUIREMENTS[usize::from(*number)].text).to_owned(),
+                target,
+            })
         }
-        Ok(version)
+        number => Ok(PtxVersion::from_row(number)),
+    }
+}
+
+/// Pieces joined by dots.
+pub(crate) fn mnemonic(pieces: impl Iterator<Item = Tok>) -> String {
+    let mut text = String::new();
+    for piece in pieces {
+        if !text.is_empty() {
+            text.push('.');
+        }
+        text.push_str(piece.text());
+    }
+    text
+}
+
+fn describe(check: &OperandCheck) -> OperandDesc {
+    let flags = check.row.flags;
+    let ty = match tables::TYPES.get(usize::from(check.ty)) {
+        Some(row) => row.container,
+        None if check.row.parts > 0 => RegType::B64,
+        None => RegType::B32,
+    };
+    let kind = if check.row.parts > 0 {
+        Kind::Address
+    } else if flags & flag::LABEL != 0 {
+        Kind::Label
+    } else if flags & (flag::SYMBOL | flag::GROUP) != 0 {
+        Kind::Symbol
+    } else if check.row.len != 0 && check.len != 1 {
+        Kind::Vector { len: check.len }
+    } else if ty == RegType::Pred {
+        Kind::Predicate
+    } else if flags & flag::IMM != 0 {
+        Kind::Immediate
+    } else if flags & (flag::REG | flag::OUT | flag::INOUT) != 0 {
+        Kind::Register
+    } else {
+        Kind::RegOrImm
+    };
+    let role = if check.row.parts > 0 {
+        Role::Address
+    } else if flags & flag::OUT != 0 {
+        Role::Dest
+    } else if flags & flag::INOUT != 0 {
+        Role::ReadWrite
+    } else {
+        Role::Source
+    };
+    OperandDesc {
+        name: check.row.name,
+        role,
+        kind,
+        ty,
+        optional: flags & flag::OPTIONAL != 0,
+        sinkable: flags & flag::SINK != 0,
+        paired: flags & flag::PAIRED != 0,
     }
 }
 
@@ -166,16 +293,75 @@ impl Form {
 /// # Errors
 /// No form fits; the error says what is wrong with the one that came closest.
 pub fn resolve(toks: &[Tok], shapes: &[Shape]) -> Result<Form, FormError> {
-    let _ = shapes;
-    Err(FormError::UnknownInstruction(
-        toks.first()
-            .map_or_else(String::new, |head| head.to_string()),
-    ))
+    let candidates = matching::candidates(toks);
+    let arguments = Arguments::new(shapes)
+        .ok_or_else(|| FormError::Operands("the operands are no whole trees".to_owned()))?;
+    let mut best: Option<(usize, FormError)> = None;
+    for candidate in &candidates {
+        let problem = match accept(candidate, &arguments) {
+            Ok((candidate, places)) => return Ok(Form::new(candidate, &places)),
+            Err(problem) => problem,
+        };
+        let rank = match &problem {
+            Problem::Forbidden(_) => usize::MAX,
+            Problem::Operands(mismatch) => mismatch.argument,
+        };
+        if best.as_ref().is_none_or(|(other, _)| rank > *other) {
+            best = Some((rank, problem.error(candidate, toks)));
+        }
+    }
+    Err(match best {
+        Some((_, error)) => error,
+        None => explain::unmatched(toks),
+    })
 }
 
-/// `toks` in the specification's order.
+/// Why a candidate is not taken.
+pub(crate) enum Problem {
+    Forbidden(&'static str),
+    Operands(Mismatch),
+}
+
+impl Problem {
+    pub(crate) fn error(&self, candidate: &Candidate, toks: &[Tok]) -> FormError {
+        match self {
+            Problem::Forbidden(message) => FormError::Combination(format!(
+                "`{}`: {message}",
+                mnemonic(toks.iter().copied())
+            )),
+            Problem::Operands(mismatch) => {
+                FormError::Operands(explain::mismatch(candidate, *mismatch, toks))
+            }
+        }
+    }
+}
+
+/// The candidate with its operands known, and where they are.
+pub(crate) fn accept<'a>(
+    candidate: &'a Candidate,
+    arguments: &Arguments,
+) -> Result<(Candidate, Places), Problem> {
+    let places = operands::fit(candidate, arguments).map_err(Problem::Operands)?;
+    let mut candidate: Candidate = candidate.clone();
+    if candidate.dynamic {
+        candidate.apply_dynamic(&|question, operand| {
+            operands::answer(arguments, &places, question, operand)
+        });
+    }
+    match candidate.forbidden {
+        Some(message) => Err(Problem::Forbidden(message)),
+        None => Ok((candidate, places)),
+    }
+}
+
+/// `toks` in the specification's order, as they are where no form has them.
 pub(crate) fn spec_order(toks: &[Tok]) -> Vec<Tok> {
-    toks.to_vec()
+    let candidates = matching::candidates(toks);
+    let allowed = candidates.iter().find(|candidate| candidate.forbidden.is_none());
+    match allowed.or(candidates.first()) {
+        Some(candidate) => candidate.binding.pieces().collect(),
+        None => toks.to_vec(),
+    }
 }
 
 /// The error for a piece that is no token, after the pieces `before`.

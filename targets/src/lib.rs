@@ -11,19 +11,32 @@
 //!   tells operands, [`Effects`] and the lowest `.version` on a [`Target`].
 //! - [`SpecialReg`] is the table of special registers.
 
+mod check;
+mod constant;
+mod declarations;
 mod effects;
+mod explain;
+mod expression;
 mod form;
+mod matching;
+mod module;
 mod opcode;
+mod operands;
 mod special;
+mod statement;
 mod tables;
 mod target;
 mod token;
 mod types;
 
+pub use check::{Checker, Diagnostic};
+pub use declarations::{Declarations, Symbol};
 pub use effects::{Effects, Mechanism, Space};
-pub use form::{Form, FormError, Kind, OperandDesc, Refusal, Role, Shape, resolve};
+pub use form::{Form, FormError, Kind, OperandDesc, Refusal, Role, Selector, Shape, resolve};
+pub use module::{Sink, check_module, line_and_column, walk_module};
 pub use opcode::{Opcode, OpcodeTable};
 pub use special::{SpecialReg, Uniformity};
+pub use statement::{Guard, Node, NodeKind, Span, Statement, SyntaxError};
 pub use target::{ParseTargetError, PtxVersion, Suffix, Target};
 pub use token::{Tok, tok};
 pub use types::RegType;

@@ -38,4 +38,74 @@ pub(crate) struct Requirement {
     pub versions: &'static [u8],
 }
 
+/// One line of `types.isa`.
+pub(crate) struct TypeRow {
+    pub name: &'static str,
+    pub container: crate::RegType,
+    /// Bits in the order b u s f h p.
+    pub accepts: u8,
+    pub int: bool,
+    pub float: bool,
+}
+
+/// One `form`.
+pub(crate) struct FormRow {
+    pub syntax: &'static str,
+    pub section: &'static str,
+    pub slots: (u32, u32),
+    pub operands: (u32, u32),
+    pub rules: (u32, u32),
+}
+
+/// One piece of a form's mnemonic.
+pub(crate) struct SlotRow {
+    pub name: &'static str,
+    pub optional: bool,
+    pub start: u32,
+    pub len: u32,
+}
+
+/// One operand, or one part of an address.
+#[derive(Debug)]
+pub(crate) struct OperandRow {
+    pub name: &'static str,
+    pub flags: u16,
+    /// Parts of an address, this one included; 0 where it is none.
+    pub parts: u8,
+    pub ty: u32,
+    pub len: u32,
+    pub cond: u32,
+    pub small: u32,
+    pub lo: i64,
+    pub hi: i64,
+}
+
+/// One rule: forbid (0, a message), require (1, a requirement), effect (2, bits).
+pub(crate) struct RuleRow {
+    pub kind: u8,
+    pub value: u32,
+    pub code: u32,
+    pub dynamic: bool,
+}
+
+/// Flags of an operand; `build/compile.rs` has the same.
+pub(crate) mod flag {
+    pub const OUT: u16 = 1;
+    pub const INOUT: u16 = 1 << 1;
+    pub const REG: u16 = 1 << 2;
+    pub const IMM: u16 = 1 << 3;
+    pub const RANGE: u16 = 1 << 4;
+    pub const RELAXED: u16 = 1 << 5;
+    pub const SINK: u16 = 1 << 6;
+    pub const NEG: u16 = 1 << 7;
+    pub const LABEL: u16 = 1 << 8;
+    pub const SYMBOL: u16 = 1 << 9;
+    pub const OPTIONAL: u16 = 1 << 10;
+    pub const PAIRED: u16 = 1 << 11;
+    pub const INSIDE: u16 = 1 << 12;
+    pub const GROUP: u16 = 1 << 13;
+    pub const SELECT: u16 = 1 << 14;
+    pub const SYMBOL_OK: u16 = 1 << 15;
+}
+
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));

@@ -39,6 +39,11 @@ impl PtxVersion {
         PtxVersion(number.max(Self::MIN.0))
     }
 
+    /// The version as the tables write it, `major * 10 + minor`.
+    pub(crate) fn number(self) -> u8 {
+        self.0
+    }
+
     /// The part before the dot.
     pub fn major(self) -> u8 {
         self.0 / 10

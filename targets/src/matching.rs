@@ -1,0 +1,254 @@
+//! Which forms a mnemonic may be: pieces into slots, in order or out of it.
+
+use crate::expression::evaluate;
+use crate::tables::{self, FormRow, OperandRow, SlotRow, flag};
+use crate::{Effects, Target, Tok};
+use smallvec::SmallVec;
+
+/// No piece in a slot.
+pub(crate) const EMPTY: u16 = u16::MAX;
+
+/// No mnemonic has more pieces.
+pub(crate) const MAX_PIECES: usize = 40;
+
+/// The piece in each slot of a form.
+#[derive(Clone, Debug)]
+pub(crate) struct Binding(SmallVec<[u16; 24]>);
+
+impl Binding {
+    pub(crate) fn get(&self, slot: u16) -> u16 {
+        self.0[usize::from(slot)]
+    }
+
+    /// The pieces in the specification's order.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Tok> + '_ {
+        self.0.iter().filter(|piece| **piece != EMPTY).map(|piece| Tok(*piece))
+    }
+}
+
+/// Whether an operand is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Presence {
+    Always,
+    Never,
+    Maybe,
+}
+
+/// What one operand must be, with the mnemonic's modifiers filled in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OperandCheck {
+    pub row: &'static OperandRow,
+    /// Number in [`tables::TYPES`], or `u16::MAX`.
+    pub ty: u16,
+    pub len: u16,
+    pub presence: Presence,
+    /// A 32-bit address register will do.
+    pub small: bool,
+}
+
+/// A form whose slots the mnemonic fills.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub form: u16,
+    pub binding: Binding,
+    pub checks: Vec<OperandCheck>,
+    /// Message of the rule that forbids the combination.
+    pub forbidden: Option<&'static str>,
+    pub effects: Effects,
+    pub requirements: SmallVec<[u16; 4]>,
+    /// Lowest version by target, `u8::MAX` where refused.
+    pub versions: [u8; tables::TARGETS.len()],
+    /// Some rule depends on the operands.
+    pub dynamic: bool,
+}
+
+pub(crate) fn row(form: u16) -> &'static FormRow {
+    &tables::FORMS[usize::from(form)]
+}
+
+fn part<T>(all: &'static [T], (start, len): (u32, u32)) -> &'static [T] {
+    &all[start as usize..(start + len) as usize]
+}
+
+pub(crate) fn slots(form: u16) -> &'static [SlotRow] {
+    part(tables::SLOTS, row(form).slots)
+}
+
+pub(crate) fn operands(form: u16) -> &'static [OperandRow] {
+    part(tables::OPERANDS, row(form).operands)
+}
+
+fn rules(form: u16) -> &'static [tables::RuleRow] {
+    part(tables::RULES, row(form).rules)
+}
+
+pub(crate) fn alternatives(slot: &SlotRow) -> &'static [u16] {
+    part(tables::PIECES, (slot.start, slot.len))
+}
+
+/// The forms of the instruction `head`.
+pub(crate) fn forms_of(head: Tok) -> &'static [u16] {
+    let (start, len) = tables::HEADS[head.index()];
+    part(tables::HEAD_FORMS, (u32::from(start), u32::from(len)))
+}
+
+/// Every form that `toks` fill, in the table's order.
+pub(crate) fn candidates(toks: &[Tok]) -> Vec<Candidate> {
+    let Some(&head) = toks.first() else { return Vec::new() };
+    if toks.len() > MAX_PIECES {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for &form in forms_of(head) {
+        if let Some(binding) = bind(form, toks) {
+            found.push(Candidate::new(form, binding));
+        }
+    }
+    found
+}
+
+/// Puts every piece into a slot; in order if that is possible.
+fn bind(form: u16, toks: &[Tok]) -> Option<Binding> {
+    let slots = slots(form);
+    let mandatory = slots.iter().filter(|slot| !slot.optional).count();
+    if toks.len() < mandatory || toks.len() > slots.len() {
+        return None;
+    }
+    let mut search = Search { slots, toks, filled: SmallVec::from_elem(EMPTY, slots.len()), ordered: true };
+    if search.place(0, 0) {
+        return Some(Binding(search.filled));
+    }
+    search.ordered = false;
+    search.filled.fill(EMPTY);
+    search.place(0, 0).then_some(Binding(search.filled))
+}
+
+struct Search<'a> {
+    slots: &'static [SlotRow],
+    toks: &'a [Tok],
+    filled: SmallVec<[u16; 24]>,
+    ordered: bool,
+}
+
+impl Search<'_> {
+    /// Places the pieces from `at` on. In order, only slots from `from` on are free; out of order
+    /// that holds for types and layouts, and the other pieces go anywhere.
+    fn place(&mut self, at: usize, from: usize) -> bool {
+        let Some(&piece) = self.toks.get(at) else {
+            return self
+                .slots
+                .iter()
+                .zip(&self.filled)
+                .all(|(slot, held)| slot.optional || *held != EMPTY);
+        };
+        let keeps_order = self.ordered || at == 0 || keeps_order(piece);
+        let start = if keeps_order { from } else { 0 };
+        for index in start..self.slots.len() {
+            let free = self.filled[index] == EMPTY;
+            if free && alternatives(&self.slots[index]).contains(&piece.0) {
+                self.filled[index] = piece.0;
+                let next = if keeps_order { index + 1 } else { from };
+                if self.place(at + 1, next) {
+                    return true;
+                }
+                self.filled[index] = EMPTY;
+            }
+            if at == 0 || self.ordered && free && !self.slots[index].optional {
+                break;
+            }
+        }
+        false
+    }
+}
+
+/// Types and layouts say which operand they speak of by their place.
+fn keeps_order(piece: Tok) -> bool {
+    tables::TOKEN_TYPE[piece.index()] != u16::MAX
+        || matches!(piece.text(), "row" | "col" | "hi" | "lo" | "wide" | "to")
+}
+
+impl Candidate {
+    fn new(form: u16, binding: Binding) -> Candidate {
+        let mut new = Candidate {
+            form,
+            checks: Vec::new(),
+            forbidden: None,
+            effects: Effects::NONE,
+            requirements: SmallVec::new(),
+            versions: [0; tables::TARGETS.len()],
+            dynamic: false,
+            binding,
+        };
+        for (target, version) in Target::ALL.iter().zip(&mut new.versions) {
+            *version = target.min_ptx().number();
+        }
+        for (slot, held) in slots(form).iter().zip(new.binding.0.clone()) {
+            if let Some(at) = alternatives(slot).iter().position(|piece| *piece == held) {
+                new.require(tables::PIECE_NEEDS[slot.start as usize + at]);
+            }
+        }
+        for rule in rules(form) {
+            if rule.dynamic {
+                new.dynamic = true;
+            } else if rule.code == 0 || new.value(rule.code) != 0 {
+                new.apply(rule);
+            }
+        }
+        new.checks = operands(form).iter().map(|row| new.operand(row)).collect();
+        new
+    }
+
+    fn value(&self, code: u32) -> i32 {
+        evaluate(code, &self.binding, &|_, _| false)
+    }
+
+    fn apply(&mut self, rule: &tables::RuleRow) {
+        match rule.kind {
+            0 => self.forbidden = self.forbidden.or(Some(tables::MESSAGES[rule.value as usize])),
+            1 => self.require(rule.value as u16),
+            _ => self.effects = self.effects | Effects(rule.value),
+        }
+    }
+
+    fn require(&mut self, number: u16) {
+        if number == 0 {
+            return;
+        }
+        if !self.requirements.contains(&number) {
+            self.requirements.push(number);
+        }
+        let requirement = &tables::REQUIREMENTS[usize::from(number)];
+        for (version, needed) in self.versions.iter_mut().zip(requirement.versions) {
+            *version = (*version).max(*needed);
+        }
+    }
+
+    /// Applies the rules that depend on operands.
+    pub(crate) fn apply_dynamic(
+        &mut self,
+        operand: &dyn Fn(crate::expression::Question, u16) -> bool,
+    ) {
+        for rule in rules(self.form) {
+            if rule.dynamic && evaluate(rule.code, &self.binding, operand) != 0 {
+                self.apply(rule);
+            }
+        }
+    }
+
+    fn operand(&self, row: &'static OperandRow) -> OperandCheck {
+        let code = |code: u32, absent: i32| if code == 0 { absent } else { self.value(code) };
+        let presence = match row.flags & flag::OPTIONAL != 0 {
+            false => Presence::Always,
+            true if row.cond == 0 => Presence::Maybe,
+            true if self.value(row.cond) != 0 => Presence::Always,
+            true => Presence::Never,
+        };
+        OperandCheck {
+            row,
+            ty: code(row.ty, -1) as u16,
+            len: code(row.len, 1) as u16,
+            presence,
+            small: code(row.small, 0) != 0,
+        }
+    }
+}

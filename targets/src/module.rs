@@ -1,0 +1,645 @@
+//! Reads whole PTX files: directives, declarations, functions, scopes (PTX ISA 4, 5, 11).
+//!
+//! The reader knows just enough of the directives to find every name and every statement; it does
+//! not check initializers or linkage.
+
+use crate::check::{Checker, Diagnostic};
+use crate::declarations::{Declarations, Symbol};
+use crate::statement::{Reader, Span, Statement, SyntaxError, is_name};
+use crate::{PtxVersion, RegType, Space, Target};
+
+/// Receives what [`walk_module`] finds.
+pub trait Sink {
+    /// `.version`
+    fn version(&mut self, _version: PtxVersion) {}
+    /// A statement of a function.
+    fn statement(&mut self, statement: &Statement, declarations: &Declarations);
+    /// Something that is wrong with the file itself. Returning false ends the walk.
+    fn error(&mut self, diagnostic: Diagnostic) -> bool;
+}
+
+/// Reads `text` and hands every statement to `sink`.
+pub fn walk_module(text: &str, sink: &mut dyn Sink) {
+    let mut walker = Walker {
+        reader: Reader { text, at: 0 },
+        names: Declarations::new(),
+        sink,
+        statement: Statement::default(),
+    };
+    while walker.top() {}
+}
+
+/// Checks a whole PTX file for `target`; its own `.version` is the limit. At most `max_errors`
+/// diagnostics, 0 for no limit.
+pub fn check_module(text: &str, target: Target, max_errors: usize) -> Vec<Diagnostic> {
+    let mut sink = Collector {
+        checker: Checker::new(target, PtxVersion::MAX),
+        target,
+        limit: if max_errors == 0 { usize::MAX } else { max_errors },
+        found: Vec::new(),
+    };
+    walk_module(text, &mut sink);
+    sink.found
+}
+
+struct Collector {
+    checker: Checker,
+    target: Target,
+    limit: usize,
+    found: Vec<Diagnostic>,
+}
+
+impl Sink for Collector {
+    fn version(&mut self, version: PtxVersion) {
+        self.checker = Checker::new(self.target, version);
+    }
+
+    fn statement(&mut self, statement: &Statement, declarations: &Declarations) {
+        if self.found.len() < self.limit
+            && let Err(diagnostic) = self.checker.check(statement, declarations)
+        {
+            self.found.push(diagnostic);
+        }
+    }
+
+    fn error(&mut self, diagnostic: Diagnostic) -> bool {
+        if self.found.len() < self.limit {
+            self.found.push(diagnostic);
+        }
+        self.found.len() < self.limit
+    }
+}
+
+/// Line and column, both from 1, of byte `at`.
+pub fn line_and_column(text: &str, at: u32) -> (usize, usize) {
+    let before = &text.as_bytes()[..(at as usize).min(text.len())];
+    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    (line, 1 + before.len() - start)
+}
+
+struct Walker<'a, 's> {
+    reader: Reader<'a>,
+    names: Declarations<'a>,
+    sink: &'s mut dyn Sink,
+    statement: Statement<'a>,
+}
+
+/// Where a declaration stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Module,
+    Body,
+    Parameters,
+}
+
+impl<'a> Walker<'a, '_> {
+    /// Reports an error; false ends the walk.
+    fn report(&mut self, error: SyntaxError) -> bool {
+        let span = Span { start: error.at as u32, len: 1 };
+        self.sink.error(Diagnostic { message: error.message, span })
+    }
+
+    /// Skips to after the next `;`, or to a brace.
+    fn recover(&mut self) {
+        while let Some(byte) = self.reader.peek() {
+            match byte {
+                b'{' | b'}' => return,
+                b';' => {
+                    self.reader.at += 1;
+                    return;
+                }
+                _ => self.reader.at += 1,
+            }
+            self.reader.space();
+        }
+    }
+
+    /// One thing at module scope; false at the end.
+    fn top(&mut self) -> bool {
+        self.reader.space();
+        match self.reader.peek() {
+            None => false,
+            Some(b'.') => {
+                let result = self.directive();
+                match result {
+                    Ok(()) => true,
+                    Err(error) => {
+                        let go_on = self.report(error);
+                        let before = self.reader.at;
+                        self.recover();
+                        if matches!(self.reader.peek(), Some(b'{' | b'}')) || before == self.reader.at {
+                            self.reader.at += 1;
+                        }
+                        go_on
+                    }
+                }
+            }
+            Some(b'}' | b';') => {
+                self.reader.at += 1;
+                true
+            }
+            Some(_) => {
+                let error = self.reader.error("expected a directive");
+                let go_on = self.report(error);
+                self.recover();
+                self.reader.at += usize::from(matches!(self.reader.peek(), Some(b'{' | b'}')));
+                go_on
+            }
+        }
+    }
+
+    /// A word after a dot, with `::` parts.
+    fn dotted(&mut self) -> Result<&'a str, SyntaxError> {
+        self.reader.space();
+        if !self.reader.accept(b'.') {
+            return Err(self.reader.error("expected a directive"));
+        }
+        let bytes = self.reader.text.as_bytes();
+        let start = self.reader.at;
+        let mut end = start;
+        while let Some(&byte) = bytes.get(end) {
+            if byte == b':' && bytes.get(end + 1) == Some(&b':') {
+                end += 2;
+            } else if is_name(byte) {
+                end += 1;
+            } else {
+                break;
+            }
+        }
+        self.reader.at = end;
+        self.reader.text.get(start..end).ok_or_else(|| self.reader.error("expected a directive"))
+    }
+
+    fn directive(&mut self) -> Result<(), SyntaxError> {
+        let start = self.reader.at;
+        match self.dotted()? {
+            "version" => {
+                self.reader.space();
+                let rest = self.reader.rest();
+                let end = rest.bytes().position(|b| !(b.is_ascii_digit() || b == b'.')).unwrap_or(rest.len());
+                let number = rest.get(..end).unwrap_or("");
+                let version = number.parse().map_err(|_| self.reader.error("unknown .version"))?;
+                self.reader.at += end;
+                self.sink.version(version);
+                Ok(())
+            }
+            "target" => {
+                self.skip_list();
+                Ok(())
+            }
+            "address_size" | "file" | "loc" => {
+                self.skip_line();
+                Ok(())
+            }
+            "section" | "managed" => self.skip_braces(),
+            "pragma" | "alias" => {
+                self.skip_statement();
+                Ok(())
+            }
+            "visible" | "extern" | "weak" | "common" | "internal" => Ok(()),
+            "entry" => self.function(false),
+            "func" => self.function(true),
+            _ => {
+                self.reader.at = start;
+                self.declaration(Place::Module)
+            }
+        }
+    }
+
+    /// `a, b, c` of names.
+    fn skip_list(&mut self) {
+        loop {
+            self.reader.space();
+            if self.reader.name().is_none() {
+                return;
+            }
+            self.reader.space();
+            if !self.reader.accept(b',') {
+                return;
+            }
+        }
+    }
+
+    fn skip_line(&mut self) {
+        while self.reader.peek().is_some_and(|byte| byte != b'\n' && byte != b';' && byte != b'}') {
+            self.reader.at += 1;
+        }
+        self.reader.accept(b';');
+    }
+
+    fn skip_statement(&mut self) {
+        let mut quoted = false;
+        while let Some(byte) = self.reader.peek() {
+            self.reader.at += 1;
+            quoted ^= byte == b'"';
+            if byte == b';' && !quoted {
+                return;
+            }
+        }
+    }
+
+    /// Skips to after the brace that closes the next one.
+    fn skip_braces(&mut self) -> Result<(), SyntaxError> {
+        let mut depth = 0usize;
+        loop {
+            self.reader.space();
+            match self.reader.peek() {
+                None => return Err(self.reader.error("expected `}`")),
+                Some(b'{') => depth += 1,
+                Some(b'}') => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        self.reader.at += 1;
+                        return Ok(());
+                    }
+                }
+                Some(_) => {}
+            }
+            self.reader.at += 1;
+        }
+    }
+
+    fn function(&mut self, may_return: bool) -> Result<(), SyntaxError> {
+        self.reader.space();
+        // The parameters' names are the function's own; the function's name is the module's.
+        let returns = self.reader.at;
+        if may_return {
+            while self.reader.rest().starts_with(".attribute") {
+                self.dotted()?;
+                self.skip_parentheses()?;
+                self.reader.space();
+            }
+        }
+        let returns = if may_return && self.reader.peek() == Some(b'(') {
+            let at = self.reader.at;
+            self.skip_parentheses()?;
+            self.reader.space();
+            Some(at)
+        } else {
+            let _ = returns;
+            None
+        };
+        let name = self.reader.name().ok_or_else(|| self.reader.error("expected a function's name"))?;
+        self.names.declare(name, Symbol::Function);
+        self.reader.space();
+        let after = self.reader.at;
+        self.names.push_scope();
+        let result = self.rest_of_function(returns, after);
+        self.names.pop_scope();
+        result
+    }
+
+    fn rest_of_function(&mut self, returns: Option<usize>, after: usize) -> Result<(), SyntaxError> {
+        if let Some(at) = returns {
+            self.reader.at = at;
+            self.parameters()?;
+        }
+        self.reader.at = after;
+        if self.reader.peek() == Some(b'(') {
+            self.parameters()?;
+        }
+        // Directives such as .maxntid stand between the parameters and the body.
+        loop {
+            self.reader.space();
+            match self.reader.peek() {
+                Some(b'{') => break,
+                Some(b';') => {
+                    self.reader.at += 1;
+                    return Ok(());
+                }
+                Some(b'.') if self.reader.rest().starts_with(".pragma") => self.skip_statement(),
+                Some(_) => self.reader.at += 1,
+                None => return Err(self.reader.error("expected `{` or `;`")),
+            }
+        }
+        self.labels();
+        self.body()
+    }
+
+    fn skip_parentheses(&mut self) -> Result<(), SyntaxError> {
+        let mut depth = 0usize;
+        loop {
+            self.reader.space();
+            match self.reader.peek() {
+                None => return Err(self.reader.error("expected `)`")),
+                Some(b'(') => depth += 1,
+                Some(b')') => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        self.reader.at += 1;
+                        return Ok(());
+                    }
+                }
+                Some(_) => {}
+            }
+            self.reader.at += 1;
+        }
+    }
+
+    fn parameters(&mut self) -> Result<(), SyntaxError> {
+        self.reader.space();
+        if !self.reader.accept(b'(') {
+            return Err(self.reader.error("expected `(`"));
+        }
+        loop {
+            self.reader.space();
+            if self.reader.accept(b')') {
+                return Ok(());
+            }
+            self.declaration(Place::Parameters)?;
+            self.reader.space();
+            if !self.reader.accept(b',') && self.reader.peek() != Some(b')') {
+                return Err(self.reader.error("expected `,` or `)`"));
+            }
+        }
+    }
+
+    /// Declares every label of the body that starts here, since branches go forward.
+    fn labels(&mut self) {
+        let mut reader = Reader { text: self.reader.text, at: self.reader.at };
+        let mut depth = 0usize;
+        let mut fresh = true;
+        loop {
+            reader.space();
+            match reader.peek() {
+                None => return,
+                Some(byte @ (b'{' | b'}' | b';')) => {
+                    match byte {
+                        b'{' => depth += 1,
+                        b'}' => depth -= 1,
+                        _ => {}
+                    }
+                    reader.at += 1;
+                    fresh = true;
+                    if depth == 0 {
+                        return;
+                    }
+                }
+                Some(b'"') => {
+                    reader.at += 1;
+                    while reader.peek().is_some_and(|byte| byte != b'"') {
+                        reader.at += 1;
+                    }
+                    reader.at += 1;
+                }
+                Some(_) if fresh => match reader.name() {
+                    Some(name) => {
+                        reader.space();
+                        fresh = label_colon(&mut reader);
+                        if fresh {
+                            reader.space();
+                            let list = reader.rest();
+                            let prototype =
+                                list.starts_with(".callprototype") || list.starts_with(".calltargets");
+                            let symbol = if prototype { Symbol::Function } else { Symbol::Label };
+                            self.names.declare(name, symbol);
+                        }
+                    }
+                    None => {
+                        fresh = false;
+                        reader.at += 1;
+                    }
+                },
+                Some(_) => reader.at += 1,
+            }
+        }
+    }
+
+    fn body(&mut self) -> Result<(), SyntaxError> {
+        let mut depth = 0usize;
+        loop {
+            self.reader.space();
+            match self.reader.peek() {
+                None => return Err(self.reader.error("expected `}`")),
+                Some(b'{') => {
+                    self.reader.at += 1;
+                    depth += 1;
+                    self.names.push_scope();
+                }
+                Some(b'}') => {
+                    self.reader.at += 1;
+                    depth -= 1;
+                    self.names.pop_scope();
+                    if depth == 0 {
+                        return Ok(());
+                    }
+                }
+                Some(b';') => self.reader.at += 1,
+                Some(_) => {
+                    if let Err(error) = self.line() {
+                        if !self.report(error) {
+                            self.reader.at = self.reader.text.len();
+                            (0..depth).for_each(|_| self.names.pop_scope());
+                            return Ok(());
+                        }
+                        self.recover();
+                    }
+                }
+            }
+        }
+    }
+
+    /// A label, a directive or a statement of a body.
+    fn line(&mut self) -> Result<(), SyntaxError> {
+        let start = self.reader.at;
+        if self.reader.peek() == Some(b'.') {
+            match self.dotted()? {
+                "loc" | "file" => {
+                    self.skip_line();
+                    return Ok(());
+                }
+                "pragma" | "branchtargets" | "calltargets" | "callprototype" => {
+                    self.skip_statement();
+                    return Ok(());
+                }
+                "section" => return self.skip_braces(),
+                _ => {
+                    self.reader.at = start;
+                    return self.declaration(Place::Body);
+                }
+            }
+        }
+        if self.reader.name().is_some() {
+            self.reader.space();
+            if label_colon(&mut self.reader) {
+                return Ok(());
+            }
+        }
+        let text = self.reader.text;
+        match self.statement.read(text, start) {
+            Ok(end) => {
+                self.reader.at = end;
+                self.sink.statement(&self.statement, &self.names);
+                Ok(())
+            }
+            Err(error) => {
+                self.reader.at = error.at.max(start);
+                Err(error)
+            }
+        }
+    }
+
+    /// `.reg .b32 %r<4>, %x;`, `.shared .align 4 .b8 s[64] = {…};`, a parameter.
+    fn declaration(&mut self, place: Place) -> Result<(), SyntaxError> {
+        let mut space = None;
+        let mut register = false;
+        let mut ty = None;
+        let mut lanes = 1;
+        loop {
+            self.reader.space();
+            if self.reader.peek() != Some(b'.') {
+                break;
+            }
+            let at = self.reader.at;
+            match self.dotted()? {
+                "reg" => register = true,
+                "global" | "extern" | "visible" | "weak" | "common" => {
+                    space = space.or(Some(Space::Global));
+                }
+                "shared" | "shared::cta" => space = Some(Space::Shared),
+                "local" => space = Some(Space::Local),
+                "const" => space = Some(Space::Const),
+                "param" => space = Some(Space::Param),
+                "sreg" | "ptr" | "attribute" | "unified" | "managed" => {
+                    self.reader.space();
+                    if self.reader.peek() == Some(b'(') {
+                        self.skip_parentheses()?;
+                    }
+                }
+                "align" => {
+                    self.reader.space();
+                    self.reader.constant();
+                }
+                "v2" => lanes = 2,
+                "v4" => lanes = 4,
+                "v8" => lanes = 8,
+                word => {
+                    let known = RegType::from_text(word).or(match word {
+                        "bf16" | "f16x2" | "bf16x2" | "tf32" | "e4m3x2" | "e5m2x2" => Some(RegType::B32),
+                        _ => None,
+                    });
+                    if known.is_none() {
+                        self.reader.at = at;
+                        return Err(self.reader.error(&format!("unknown directive `.{word}`")));
+                    }
+                    ty = known;
+                }
+            }
+        }
+        let Some(ty) = ty else {
+            return Err(self.reader.error("expected a type"));
+        };
+        let symbol = match (register, lanes) {
+            (true, 1) => Symbol::Register(ty),
+            (true, lanes) => Symbol::Vector(ty, lanes),
+            _ if matches!(ty, RegType::Texref | RegType::Samplerref | RegType::Surfref) => {
+                Symbol::Opaque(ty)
+            }
+            _ => Symbol::Variable(space.unwrap_or(Space::Param)),
+        };
+        loop {
+            self.declarator(symbol)?;
+            self.reader.space();
+            match self.reader.peek() {
+                Some(b',') if place != Place::Parameters => self.reader.at += 1,
+                Some(b';') if place != Place::Parameters => {
+                    self.reader.at += 1;
+                    return Ok(());
+                }
+                _ if place == Place::Parameters => return Ok(()),
+                _ => return Err(self.reader.error("expected `,` or `;`")),
+            }
+        }
+    }
+
+    fn declarator(&mut self, symbol: Symbol) -> Result<(), SyntaxError> {
+        self.reader.space();
+        let name = self.reader.name().ok_or_else(|| self.reader.error("expected a name"))?;
+        self.reader.space();
+        if self.reader.accept(b'<') {
+            let count = self.reader.constant().and_then(|count| u32::try_from(count).ok());
+            self.reader.space();
+            match count {
+                Some(count) if self.reader.accept(b'>') => {
+                    self.names.declare_range(name, count, symbol);
+                }
+                _ => return Err(self.reader.error("expected a count and `>`")),
+            }
+            return Ok(());
+        }
+        if !self.names.declare(name, symbol) && matches!(symbol, Symbol::Register(_)) {
+            return Err(self.reader.error(&format!("`{name}` is declared twice")));
+        }
+        loop {
+            self.reader.space();
+            match self.reader.peek() {
+                Some(b'[') => {
+                    while self.reader.peek().is_some_and(|byte| byte != b']') {
+                        self.reader.at += 1;
+                    }
+                    self.reader.accept(b']');
+                }
+                Some(b'=') => return self.initializer(),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn initializer(&mut self) -> Result<(), SyntaxError> {
+        let mut depth = 0usize;
+        loop {
+            self.reader.space();
+            match self.reader.peek() {
+                None => return Err(self.reader.error("expected `;`")),
+                Some(b'{' | b'(') => depth += 1,
+                Some(b'}' | b')') => depth = depth.saturating_sub(1),
+                Some(b',' | b';') if depth == 0 => return Ok(()),
+                Some(_) => {}
+            }
+            self.reader.at += 1;
+        }
+    }
+}
+
+/// Accepts the colon after a label, but not `::`.
+fn label_colon(reader: &mut Reader) -> bool {
+    let rest = reader.rest().as_bytes();
+    let colon = rest.first() == Some(&b':') && rest.get(1) != Some(&b':');
+    reader.at += usize::from(colon);
+    colon
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &str = ".version 8.0\n.target sm_90\n.address_size 64\n\
+        .global .align 4 .b8 table[8] = {1, 2, 3, 4, 5, 6, 7, 8};\n\
+        .visible .entry k(.param .u64 p) .maxntid 128, 1, 1\n{\n\
+        .reg .pred %p<2>;\n.reg .b32 %r<4>;\n\
+        setp.eq.s32 %p1, %r1, %r2;\n\
+        @%p1 add.s32 %r1, %r2, 4; // ok\n\
+        { .reg .f32 %r1; add.f32 %r1, %r1, 1.0; }\n\
+        add.s32 %r1, %r2;\nadd.foo %r1, %r2, %r3;\nadd.u8x4 %r1, %r2, %r3;\nadd.s32 %r1, %x, 1;\n}\n";
+
+    #[test]
+    fn a_module_is_checked_statement_by_statement() {
+        let target = "sm_90".parse().unwrap();
+        let found = check_module(KERNEL, target, 0);
+        let lines: Vec<String> = found
+            .iter()
+            .map(|one| format!("{}: {}", line_and_column(KERNEL, one.span.start).0, one.message))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "12: operand 3 of `add.s32` (`b`) must be a .s32 register or an immediate",
+                "13: unknown modifier `.foo` of `add`",
+                "14: `add.u8x4` needs PTX 9.2 on sm_107f, sm_120a, sm_121a, target is sm_90",
+                "15: `%x` is not declared",
+            ]
+        );
+        assert_eq!(check_module(KERNEL, target, 1).len(), 1);
+    }
+}

@@ -1,0 +1,267 @@
+//! Do operands fit a form?
+
+use crate::expression::Question;
+use crate::form::Shape;
+use crate::matching::{Candidate, OperandCheck, Presence};
+use crate::tables::{self, flag};
+use crate::types::Class;
+use crate::RegType;
+use smallvec::SmallVec;
+
+/// Operands, flat in preorder, with the end of each subtree.
+pub(crate) struct Arguments<'a> {
+    pub shapes: &'a [Shape],
+    ends: SmallVec<[u16; 32]>,
+}
+
+impl<'a> Arguments<'a> {
+    /// `None` if the shapes are no whole trees.
+    pub(crate) fn new(shapes: &'a [Shape]) -> Option<Arguments<'a>> {
+        let mut ends: SmallVec<[u16; 32]> = SmallVec::from_elem(0, shapes.len());
+        // Backwards, every child's end is known before its parent asks.
+        for at in (0..shapes.len()).rev() {
+            let children = match shapes[at] {
+                Shape::Vector(count) | Shape::Group(count) => count,
+                Shape::Address(count) => u16::from(count),
+                Shape::Pair => 2,
+                _ => 0,
+            };
+            let mut end = at + 1;
+            for _ in 0..children {
+                end = usize::from(*ends.get(end)?);
+            }
+            ends[at] = u16::try_from(end).ok()?;
+        }
+        Some(Arguments { shapes, ends })
+    }
+
+    fn end(&self, at: usize) -> usize {
+        usize::from(self.ends[at])
+    }
+}
+
+/// Why operands do not fit, at the argument that got furthest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mismatch {
+    /// Position in the flat arguments; their number where one is missing.
+    pub argument: usize,
+    /// Position in the form's operands; their number where one is too many.
+    pub operand: usize,
+}
+
+/// Where each operand of the form is in the arguments, `u16::MAX` where it is left out.
+pub(crate) type Places = SmallVec<[u16; 24]>;
+
+/// Matches `arguments` against the operands of `candidate`.
+pub(crate) fn fit(candidate: &Candidate, arguments: &Arguments) -> Result<Places, Mismatch> {
+    let mut matcher = Matcher {
+        checks: &candidate.checks,
+        arguments,
+        places: SmallVec::from_elem(u16::MAX, candidate.checks.len()),
+        furthest: Mismatch { argument: 0, operand: 0 },
+    };
+    if matcher.operand(0, 0, None) { Ok(matcher.places) } else { Err(matcher.furthest) }
+}
+
+struct Matcher<'a> {
+    checks: &'a [OperandCheck],
+    arguments: &'a Arguments<'a>,
+    places: Places,
+    furthest: Mismatch,
+}
+
+impl Matcher<'_> {
+    fn fail(&mut self, argument: usize, operand: usize) -> bool {
+        if argument >= self.furthest.argument {
+            self.furthest = Mismatch { argument, operand };
+        }
+        false
+    }
+
+    /// Matches operand `at` and those after it from argument `from` on; `inside` is the end of the
+    /// address that is open. The depth is the number of operands in the table.
+    fn operand(&mut self, at: usize, from: usize, inside: Option<usize>) -> bool {
+        let Some(check) = self.checks.get(at) else {
+            let done = from == self.arguments.shapes.len() && inside.is_none_or(|end| end == from);
+            return done || self.fail(from, at);
+        };
+        if check.row.flags & (flag::INSIDE | flag::PAIRED) == 0
+            && let Some(end) = inside
+        {
+            return if from == end { self.operand(at, from, None) } else { self.fail(from, at) };
+        }
+        let skip = if check.row.parts > 0 { usize::from(check.row.parts) } else { 1 };
+        if check.presence == Presence::Never {
+            return self.operand(at + skip, from, inside);
+        }
+        if self.present(at, from, inside) {
+            return true;
+        }
+        check.presence == Presence::Maybe && self.operand(at + skip, from, inside)
+    }
+
+    fn present(&mut self, at: usize, from: usize, inside: Option<usize>) -> bool {
+        let check = &self.checks[at];
+        if inside.is_some_and(|end| from >= end) {
+            return self.fail(from, at);
+        }
+        let Some(&shape) = self.arguments.shapes.get(from) else {
+            return self.fail(from, at);
+        };
+        self.places[at] = from as u16;
+        let matched = if check.row.parts > 0 {
+            matches!(shape, Shape::Address(_))
+                && base_fits(check, self.arguments.shapes.get(from + 1).copied())
+                && self.operand(at + 1, self.arguments.end(from + 1), Some(self.arguments.end(from)))
+        } else if let Some(second) =
+            self.checks.get(at + 1).filter(|next| next.row.flags & flag::PAIRED != 0)
+        {
+            match shape {
+                Shape::Pair if second.presence != Presence::Never => {
+                    let middle = self.arguments.end(from + 1);
+                    self.places[at] = (from + 1) as u16;
+                    self.places[at + 1] = middle as u16;
+                    self.fits(at, from + 1)
+                        && self.fits(at + 1, middle)
+                        && self.operand(at + 2, self.arguments.end(from), inside)
+                }
+                _ if second.presence != Presence::Always => {
+                    self.fits(at, from) && self.operand(at + 2, self.arguments.end(from), inside)
+                }
+                _ => false,
+            }
+        } else {
+            self.fits(at, from) && self.operand(at + 1, self.arguments.end(from), inside)
+        };
+        if !matched {
+            self.places[at] = u16::MAX;
+            return self.fail(from, at);
+        }
+        true
+    }
+
+    /// Whether the argument at `from` is a register, vector or immediate that operand `at` takes.
+    fn fits(&self, at: usize, from: usize) -> bool {
+        let check = &self.checks[at];
+        match self.arguments.shapes[from] {
+            Shape::Vector(count) => {
+                let elements = &self.arguments.shapes[from + 1..self.arguments.end(from)];
+                check.row.len != 0
+                    && count == check.len
+                    && elements.iter().all(|shape| scalar_fits(check, *shape))
+            }
+            Shape::WideRegister(ty, count) => {
+                check.row.len != 0
+                    && u16::from(count) == check.len
+                    && scalar_fits(check, Shape::Register(ty))
+            }
+            Shape::Group(_) => check.row.flags & flag::GROUP != 0,
+            shape => check.len == 1 && scalar_fits(check, shape),
+        }
+    }
+}
+
+fn base_fits(check: &OperandCheck, shape: Option<Shape>) -> bool {
+    let Some(shape) = shape else { return false };
+    match shape {
+        Shape::Register(ty) if check.ty != u16::MAX => type_fits(check, ty),
+        Shape::Register(ty) => {
+            let size = ty.bits();
+            matches!(ty.class(), Class::Bits | Class::Unsigned | Class::Signed)
+                && (size == 64 || size == 32 && check.small)
+        }
+        Shape::Opaque(ty) => {
+            tables::TYPES.get(usize::from(check.ty)).is_some_and(|row| row.container == ty)
+                || check.row.flags & flag::SYMBOL_OK != 0
+        }
+        Shape::Immediate | Shape::Integer(_) | Shape::Symbol | Shape::Variable(_) => true,
+        _ => false,
+    }
+}
+
+fn scalar_fits(check: &OperandCheck, shape: Shape) -> bool {
+    let flags = check.row.flags;
+    let written = flags & (flag::OUT | flag::INOUT) != 0;
+    match shape {
+        Shape::Register(ty) => flags & flag::IMM == 0 && type_fits(check, ty),
+        Shape::NegatedPredicate => {
+            flags & flag::NEG != 0 && type_fits(check, RegType::Pred) && !written
+        }
+        Shape::Selected(ty, _) => flags & flag::SELECT != 0 && type_fits(check, ty),
+        Shape::Sink => flags & flag::SINK != 0,
+        Shape::Special(ty) => flags & flag::SYMBOL_OK != 0 && type_fits(check, ty),
+        Shape::Opaque(ty) => flags & flag::SYMBOL_OK != 0 || type_fits(check, ty),
+        Shape::Symbol | Shape::Variable(_) => flags & (flag::SYMBOL | flag::SYMBOL_OK) != 0,
+        Shape::Label => flags & (flag::LABEL | flag::SYMBOL_OK) != 0,
+        Shape::Immediate => !written && flags & flag::REG == 0 && immediate_type(check, false),
+        Shape::Integer(value) => {
+            !written
+                && flags & flag::REG == 0
+                && (flags & flag::RANGE == 0 || (check.row.lo..=check.row.hi).contains(&value))
+                && immediate_type(check, false)
+        }
+        Shape::Float(double) => {
+            !written && flags & flag::REG == 0 && immediate_type(check, true) && {
+                let bits = tables::TYPES.get(usize::from(check.ty)).map_or("", |row| row.name);
+                match bits {
+                    "b32" => double != Some(true),
+                    "b64" => double != Some(false),
+                    _ => true,
+                }
+            }
+        }
+        Shape::Vector(_) | Shape::Address(_) | Shape::Pair | Shape::Group(_) => false,
+        Shape::WideRegister(..) => false,
+    }
+}
+
+fn immediate_type(check: &OperandCheck, float: bool) -> bool {
+    if check.row.flags & (flag::LABEL | flag::SYMBOL | flag::GROUP) != 0 {
+        return false;
+    }
+    match tables::TYPES.get(usize::from(check.ty)) {
+        None => !float && check.row.flags & flag::IMM != 0,
+        Some(row) if float => row.float,
+        Some(row) => row.int,
+    }
+}
+
+/// Whether a register of type `ty` may stand for the operand (PTX ISA 9.4.1).
+fn type_fits(check: &OperandCheck, ty: RegType) -> bool {
+    let Some(row) = tables::TYPES.get(usize::from(check.ty)) else { return false };
+    let class = match (ty.class(), ty) {
+        (_, RegType::F16x2) => 16,
+        (Class::Bits, _) => 1,
+        (Class::Unsigned, _) => 2,
+        (Class::Signed, _) => 4,
+        (Class::Float, _) => 8,
+        (Class::Predicate, _) => 32,
+        (Class::Opaque, _) => return ty == row.container,
+    };
+    let container = row.container.bits();
+    if check.row.flags & flag::RELAXED != 0 && row.accepts & 6 != 0 {
+        return class & (row.accepts | 7) != 0 && ty.bits() >= container;
+    }
+    row.accepts & class != 0 && ty.bits() == container
+}
+
+/// Answers the tables' questions about operands that fit.
+pub(crate) fn answer(
+    arguments: &Arguments,
+    places: &Places,
+    question: Question,
+    operand: u16,
+) -> bool {
+    let at = places.get(usize::from(operand)).copied().unwrap_or(u16::MAX);
+    let Some(&shape) = arguments.shapes.get(usize::from(at)) else { return false };
+    match question {
+        Question::Present => true,
+        Question::Immediate => {
+            matches!(shape, Shape::Immediate | Shape::Integer(_) | Shape::Float(_))
+        }
+        Question::Vector => matches!(shape, Shape::Vector(_)),
+        Question::Sink => shape == Shape::Sink,
+        Question::Pair => at > 0 && arguments.shapes[usize::from(at) - 1] == Shape::Pair,
+        Question::Symbol => matches!(shape, Shape::Symbol | Shape::Variable(_)),
+    }
+}
