@@ -38,8 +38,14 @@ pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
         let _ = writeln!(
             rows,
             "FormRow {{ syntax: {:?}, section: {:?}, slots: ({}, {}), operands: ({}, {}), rules: ({}, {}) }},",
-            form.syntax, form.section, counts[0], form.slots.len(), counts[1],
-            form.operands.len(), counts[2], form.rules.len()
+            form.syntax,
+            form.section,
+            counts[0],
+            form.slots.len(),
+            counts[1],
+            form.operands.len(),
+            counts[2],
+            form.rules.len()
         );
         counts[0] += form.slots.len();
         counts[1] += form.operands.len();
@@ -48,7 +54,10 @@ pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
             let _ = writeln!(
                 slots,
                 "SlotRow {{ name: {:?}, optional: {}, start: {}, len: {} }},",
-                slot.name, slot.optional, pieces.len(), slot.alternatives.len()
+                slot.name,
+                slot.optional,
+                pieces.len(),
+                slot.alternatives.len()
             );
             for (piece, requirement) in &slot.alternatives {
                 pieces.push(tokens.number(piece));
@@ -59,7 +68,15 @@ pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
             let _ = writeln!(
                 operands,
                 "OperandRow {{ name: {:?}, flags: {}, parts: {}, ty: {}, len: {}, cond: {}, small: {}, lo: {}, hi: {} }},",
-                row.name, row.flags, row.parts, row.ty, row.len, row.cond, row.small, row.lo, row.hi
+                row.name,
+                row.flags,
+                row.parts,
+                row.ty,
+                row.len,
+                row.cond,
+                row.small,
+                row.lo,
+                row.hi
             );
         }
         for rule in &form.rules {
@@ -75,15 +92,26 @@ pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
             );
         }
     }
-    for (name, ty, rows) in
-        [("FORMS", "FormRow", rows), ("SLOTS", "SlotRow", slots), ("OPERANDS", "OperandRow", operands), ("RULES", "RuleRow", rules)]
-    {
+    for (name, ty, rows) in [
+        ("FORMS", "FormRow", rows),
+        ("SLOTS", "SlotRow", slots),
+        ("OPERANDS", "OperandRow", operands),
+        ("RULES", "RuleRow", rules),
+    ] {
         let _ = writeln!(out, "pub(crate) static {name}: &[{ty}] = &[\n{rows}];");
     }
     let _ = writeln!(out, "pub(crate) static PIECES: &[u16] = &{pieces:?};");
-    let _ = writeln!(out, "pub(crate) static PIECE_NEEDS: &[u16] = &[{}];", needs.join(","));
+    let _ = writeln!(
+        out,
+        "pub(crate) static PIECE_NEEDS: &[u16] = &[{}];",
+        needs.join(",")
+    );
     let _ = writeln!(out, "pub(crate) static CODE: &[u16] = &{code:?};");
-    let _ = writeln!(out, "pub(crate) static MESSAGES: &[&str] = &{:?};", texts.texts);
+    let _ = writeln!(
+        out,
+        "pub(crate) static MESSAGES: &[&str] = &{:?};",
+        texts.texts
+    );
     heads(&by_head, tokens.len(), out);
 }
 

@@ -61,10 +61,19 @@ impl Tokens {
         let kinds: Vec<u16> = self.texts.keys().map(of).collect();
         let _ = writeln!(out, "pub(crate) static TOKEN_TYPE: &[u16] = &{kinds:?};");
         let numbers: Vec<u16> = self.texts.keys().map(|text| first_number(text)).collect();
-        let _ = writeln!(out, "pub(crate) static TOKEN_NUMBER: &[u16] = &{numbers:?};");
-        let shapes: Vec<[u16; 3]> =
-            self.texts.keys().map(|text| ['m', 'n', 'k'].map(|side| shape(text, side))).collect();
-        let _ = writeln!(out, "pub(crate) static TOKEN_SHAPE: &[[u16; 3]] = &{shapes:?};");
+        let _ = writeln!(
+            out,
+            "pub(crate) static TOKEN_NUMBER: &[u16] = &{numbers:?};"
+        );
+        let shapes: Vec<[u16; 3]> = self
+            .texts
+            .keys()
+            .map(|text| ['m', 'n', 'k'].map(|side| shape(text, side)))
+            .collect();
+        let _ = writeln!(
+            out,
+            "pub(crate) static TOKEN_SHAPE: &[[u16; 3]] = &{shapes:?};"
+        );
     }
 
     pub fn constants(&self) -> String {
@@ -82,9 +91,13 @@ impl Tokens {
 
 /// The first number in a text, or 0.
 fn first_number(text: &str) -> u16 {
-    let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
+    let start = text
+        .find(|c: char| c.is_ascii_digit())
+        .unwrap_or(text.len());
     let digits = &text[start..];
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
     digits[..end].parse().unwrap_or(0)
 }
 
@@ -92,7 +105,9 @@ fn first_number(text: &str) -> u16 {
 fn shape(text: &str, side: char) -> u16 {
     text.find(side).map_or(0, |at| {
         let digits = &text[at + 1..];
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let end = digits
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(digits.len());
         digits[..end].parse().unwrap_or(0)
     })
 }

@@ -39,7 +39,12 @@ type Shapes = SmallVec<[Shape; 32]>;
 impl Checker {
     /// A checker for code of that `.target` and `.version`.
     pub fn new(target: Target, version: PtxVersion) -> Checker {
-        Checker { target, version, known: FxHashMap::default(), mnemonics: Vec::new() }
+        Checker {
+            target,
+            version,
+            known: FxHashMap::default(),
+            mnemonics: Vec::new(),
+        }
     }
 
     /// Checks one statement.
@@ -51,11 +56,26 @@ impl Checker {
         statement: &Statement,
         declarations: &Declarations,
     ) -> Result<(), Diagnostic> {
-        let shapes = shapes(statement, declarations)?;
+        let mut needs = Needs::default();
+        let shapes = shapes(statement, declarations, &mut needs)?;
+        match needs.version(self.target) {
+            Ok(version) if version <= self.version => {}
+            Ok(version) => {
+                let message = format!(
+                    "an operand needs .version {version}, the file has {}",
+                    self.version
+                );
+                return Err(at_mnemonic(statement, message));
+            }
+            Err(message) => return Err(at_mnemonic(statement, message)),
+        }
         let mnemonic = self.mnemonic(statement);
         let mnemonic = &self.mnemonics[mnemonic];
         let Some(arguments) = Arguments::new(&shapes) else {
-            return Err(at_mnemonic(statement, "the operands are no whole trees".to_owned()));
+            return Err(at_mnemonic(
+                statement,
+                "the operands are no whole trees".to_owned(),
+            ));
         };
         let (target, version) = (self.target.index(), self.version.number());
         for candidate in &mnemonic.candidates {
@@ -71,7 +91,13 @@ impl Checker {
                 return Ok(());
             }
         }
-        Err(explain(mnemonic, statement, &arguments, self.target, self.version))
+        Err(explain(
+            mnemonic,
+            statement,
+            &arguments,
+            self.target,
+            self.version,
+        ))
     }
 
     /// The lowest version of every target that takes the statement, by [`Target::index`].
@@ -83,19 +109,28 @@ impl Checker {
         statement: &Statement,
         declarations: &Declarations,
     ) -> Result<[Option<PtxVersion>; Target::ALL.len()], Diagnostic> {
-        let shapes = shapes(statement, declarations)?;
+        let mut needs = Needs::default();
+        let shapes = shapes(statement, declarations, &mut needs)?;
         let mnemonic = self.mnemonic(statement);
         let mnemonic = &self.mnemonics[mnemonic];
         let mut versions = [None; Target::ALL.len()];
         let Some(arguments) = Arguments::new(&shapes) else {
-            return Err(at_mnemonic(statement, "the operands are no whole trees".to_owned()));
+            return Err(at_mnemonic(
+                statement,
+                "the operands are no whole trees".to_owned(),
+            ));
         };
         let mut any = false;
         for candidate in &mnemonic.candidates {
-            let Ok((candidate, _)) = accept(candidate, &arguments) else { continue };
-            for (slot, number) in versions.iter_mut().zip(candidate.versions) {
-                if number != u8::MAX {
-                    let version = PtxVersion::from_row(number);
+            let Ok((candidate, _)) = accept(candidate, &arguments) else {
+                continue;
+            };
+            for (target, number) in Target::ALL.iter().zip(candidate.versions) {
+                let slot = &mut versions[target.index()];
+                if let Ok(needed) = needs.version(*target)
+                    && number != u8::MAX
+                {
+                    let version = PtxVersion::from_row(number).max(needed);
                     *slot = Some(slot.map_or(version, |other: PtxVersion| other.min(version)));
                     any = true;
                 }
@@ -103,9 +138,13 @@ impl Checker {
         }
         match any {
             true => Ok(versions),
-            false => {
-                Err(explain(mnemonic, statement, &arguments, self.target, self.version))
-            }
+            false => Err(explain(
+                mnemonic,
+                statement,
+                &arguments,
+                self.target,
+                self.version,
+            )),
         }
     }
 
@@ -122,13 +161,21 @@ impl Checker {
                 }
                 let candidates = matching::candidates(&toks);
                 let error = candidates.is_empty().then(|| explain::unmatched(&toks));
-                Mnemonic { toks, candidates, error }
+                Mnemonic {
+                    toks,
+                    candidates,
+                    error,
+                }
             }
             Err(piece) => Mnemonic {
                 toks: SmallVec::new(),
                 candidates: Vec::new(),
                 error: Some(crate::form::unknown_piece(
-                    &statement.mnemonic.split('.').map_while(Tok::from_text).collect::<Vec<_>>(),
+                    &statement
+                        .mnemonic
+                        .split('.')
+                        .map_while(Tok::from_text)
+                        .collect::<Vec<_>>(),
                     piece,
                 )),
             },
@@ -143,7 +190,10 @@ impl Checker {
 }
 
 fn at_mnemonic(statement: &Statement, message: String) -> Diagnostic {
-    Diagnostic { message, span: statement.mnemonic_span }
+    Diagnostic {
+        message,
+        span: statement.mnemonic_span,
+    }
 }
 
 fn explain(
@@ -159,14 +209,21 @@ fn explain(
     let mut best: Option<(usize, Diagnostic)> = None;
     for candidate in &mnemonic.candidates {
         let (rank, diagnostic) = match accept(candidate, arguments) {
-            Ok((candidate, _)) => (usize::MAX, at_mnemonic(statement, too_new(&candidate, target, version))),
+            Ok((candidate, _)) => (
+                usize::MAX,
+                at_mnemonic(statement, too_new(&candidate, target, version)),
+            ),
             Err(problem @ Problem::Forbidden(_)) => (
                 usize::MAX - 1,
-                at_mnemonic(statement, problem.error(candidate, &mnemonic.toks).to_string()),
+                at_mnemonic(
+                    statement,
+                    problem.error(candidate, &mnemonic.toks).to_string(),
+                ),
             ),
             Err(Problem::Operands(mismatch)) => {
-                let message =
-                    Problem::Operands(mismatch).error(candidate, &mnemonic.toks).to_string();
+                let message = Problem::Operands(mismatch)
+                    .error(candidate, &mnemonic.toks)
+                    .to_string();
                 let span = statement
                     .nodes
                     .get(mismatch.argument)
@@ -178,7 +235,10 @@ fn explain(
             best = Some((rank, diagnostic));
         }
     }
-    best.map_or_else(|| at_mnemonic(statement, String::new()), |(_, diagnostic)| diagnostic)
+    best.map_or_else(
+        || at_mnemonic(statement, String::new()),
+        |(_, diagnostic)| diagnostic,
+    )
 }
 
 fn too_new(candidate: &Candidate, target: Target, version: PtxVersion) -> String {
@@ -191,8 +251,41 @@ fn too_new(candidate: &Candidate, target: Target, version: PtxVersion) -> String
     }
 }
 
+/// Operands that need a target or a version by themselves: special registers, `.b128`.
+#[derive(Default)]
+struct Needs(SmallVec<[Need; 2]>);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Need {
+    Special(SpecialReg),
+    Wide,
+}
+
+impl Needs {
+    /// The lowest version on `target`, or the refusal in words.
+    fn version(&self, target: Target) -> Result<PtxVersion, String> {
+        let mut version = target.min_ptx();
+        for need in &self.0 {
+            version = version.max(match need {
+                Need::Special(register) => register
+                    .requirement(target)
+                    .map_err(|refusal| refusal.to_string())?,
+                Need::Wide if target.sm() < 70 => {
+                    return Err(format!("`.b128` needs sm_70 or higher, target is {target}"));
+                }
+                Need::Wide => PtxVersion::from_row(83),
+            });
+        }
+        Ok(version)
+    }
+}
+
 /// The shapes of a statement's operands, with every name looked up.
-fn shapes(statement: &Statement, declarations: &Declarations) -> Result<Shapes, Diagnostic> {
+fn shapes(
+    statement: &Statement,
+    declarations: &Declarations,
+    needs: &mut Needs,
+) -> Result<Shapes, Diagnostic> {
     if let Some(guard) = statement.guard
         && declarations.lookup(guard.register) != Some(Symbol::Register(RegType::Pred))
     {
@@ -203,7 +296,7 @@ fn shapes(statement: &Statement, declarations: &Declarations) -> Result<Shapes, 
     let mut address = 0;
     for node in &statement.nodes {
         let shape = match node.kind {
-            NodeKind::Name => name(node, declarations, address > 0)?,
+            NodeKind::Name => name(node, declarations, address > 0, needs)?,
             NodeKind::Integer(value) => Shape::Integer(value),
             NodeKind::Float(double) => Shape::Float(double),
             NodeKind::Sink => Shape::Sink,
@@ -222,14 +315,22 @@ fn shapes(statement: &Statement, declarations: &Declarations) -> Result<Shapes, 
 }
 
 fn refuse(node: &Node, message: String) -> Diagnostic {
-    Diagnostic { message, span: node.span }
+    Diagnostic {
+        message,
+        span: node.span,
+    }
 }
 
-fn name(node: &Node, declarations: &Declarations, base: bool) -> Result<Shape, Diagnostic> {
+fn name(
+    node: &Node,
+    declarations: &Declarations,
+    base: bool,
+    needs: &mut Needs,
+) -> Result<Shape, Diagnostic> {
     let text = node.text;
     let symbol = match declarations.lookup(text) {
         Some(symbol) => symbol,
-        None => return component(node, declarations),
+        None => return component(node, declarations, needs),
     };
     if node.minus {
         return Err(refuse(node, format!("`-{text}` is no operand")));
@@ -240,12 +341,22 @@ fn name(node: &Node, declarations: &Declarations, base: bool) -> Result<Shape, D
             _ => Err(refuse(node, format!("`{text}` is no predicate register"))),
         };
     }
-    if node.offset.is_some() && !base && matches!(symbol, Symbol::Register(_) | Symbol::Vector(..)) {
-        return Err(refuse(node, format!("`{text}` with an offset stands outside an address")));
+    if node.offset.is_some() && !base && matches!(symbol, Symbol::Register(_) | Symbol::Vector(..))
+    {
+        return Err(refuse(
+            node,
+            format!("`{text}` with an offset stands outside an address"),
+        ));
     }
     Ok(match symbol {
-        Symbol::Register(ty) => Shape::Register(ty),
+        Symbol::Register(ty) => {
+            if ty == RegType::B128 && !needs.0.contains(&Need::Wide) {
+                needs.0.push(Need::Wide);
+            }
+            Shape::Register(ty)
+        }
         Symbol::Vector(ty, lanes) => Shape::WideRegister(ty, lanes),
+        Symbol::Variable(space) if node.index && !base => Shape::Element(space),
         Symbol::Variable(space) => Shape::Variable(space),
         Symbol::Opaque(ty) => Shape::Opaque(ty),
         Symbol::Function => Shape::Symbol,
@@ -254,8 +365,14 @@ fn name(node: &Node, declarations: &Declarations, base: bool) -> Result<Shape, D
 }
 
 /// `%tid.x`, `%v.x`, `%r1.b0`, or an unknown name.
-fn component(node: &Node, declarations: &Declarations) -> Result<Shape, Diagnostic> {
-    if let Some(register) = SpecialReg::from_name(node.text).filter(|_| node.text.starts_with('%')) {
+fn component(
+    node: &Node,
+    declarations: &Declarations,
+    needs: &mut Needs,
+) -> Result<Shape, Diagnostic> {
+    if let Some(register) = SpecialReg::from_name(node.text).filter(|_| node.text.starts_with('%'))
+    {
+        needs.0.push(Need::Special(register));
         return Ok(match register.lanes() {
             1 => Shape::Special(register.ty()),
             lanes => Shape::WideRegister(register.ty(), lanes),

@@ -72,7 +72,9 @@ impl<'a> Declarations<'a> {
             return Some(symbol);
         }
         let prefix = name.trim_end_matches(|last: char| last.is_ascii_digit());
-        let digits = name.get(prefix.len()..).filter(|digits| !digits.is_empty())?;
+        let digits = name
+            .get(prefix.len()..)
+            .filter(|digits| !digits.is_empty())?;
         // A prefix may itself end in digits, as in `%r1_<4>` against `%a1<4>`; try every split.
         for split in 0..digits.len().min(9) {
             let (more, index) = digits.split_at(split);

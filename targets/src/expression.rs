@@ -43,11 +43,7 @@ const QUESTIONS: [Question; 6] = [
 
 /// The value of the code at `at`, with the mnemonic's pieces in `binding`. `operand` answers
 /// questions about operands; static code asks none.
-pub(crate) fn evaluate(
-    at: u32,
-    binding: &Binding,
-    operand: &dyn Fn(Question, u16) -> bool,
-) -> i32 {
+pub(crate) fn evaluate(at: u32, binding: &Binding, operand: &dyn Fn(Question, u16) -> bool) -> i32 {
     let code = tables::CODE;
     let mut at = at as usize;
     let mut stack: SmallVec<[i32; 16]> = SmallVec::new();
@@ -89,7 +85,11 @@ pub(crate) fn evaluate(
             op::SELECT => {
                 let no = stack.pop().unwrap_or(0);
                 let yes = stack.pop().unwrap_or(0);
-                if stack.pop().unwrap_or(0) != 0 { yes } else { no }
+                if stack.pop().unwrap_or(0) != 0 {
+                    yes
+                } else {
+                    no
+                }
             }
             operator => {
                 let right = stack.pop().unwrap_or(0);
@@ -136,12 +136,16 @@ fn type_of(piece: u16) -> i32 {
 }
 
 fn type_bits(ty: i32) -> i32 {
-    tables::TYPES.get(ty as usize).map_or(0, |row| i32::from(row.container.bits()))
+    tables::TYPES
+        .get(ty as usize)
+        .map_or(0, |row| i32::from(row.container.bits()))
 }
 
 /// The type of the same class and twice the size.
 fn double(ty: i32) -> i32 {
-    let Some(row) = tables::TYPES.get(ty as usize) else { return -1 };
+    let Some(row) = tables::TYPES.get(ty as usize) else {
+        return -1;
+    };
     let wanted = (row.name.as_bytes()[0], row.container.bits() * 2);
     tables::TYPES
         .iter()

@@ -40,6 +40,8 @@ pub enum Shape {
     Symbol,
     /// The name of a variable in that space.
     Variable(Space),
+    /// An element of a variable, `name[4]`, which is an address without brackets.
+    Element(Space),
     /// The name of a texture, sampler or surface.
     Opaque(RegType),
     /// A branch target.
@@ -169,7 +171,10 @@ impl Form {
             .filter(|(_, place)| **place != u16::MAX)
             .map(|(check, _)| describe(check))
             .collect();
-        Form { operands, candidate }
+        Form {
+            operands,
+            candidate,
+        }
     }
 
     /// The operands that are there, in PTX's order, destinations first; parts of an address and
@@ -200,7 +205,9 @@ impl Form {
 
     /// The piece that fills the slot `name` of the table, if one does.
     pub fn modifier(&self, name: &str) -> Option<Tok> {
-        let at = matching::slots(self.candidate.form).iter().position(|slot| slot.name == name)?;
+        let at = matching::slots(self.candidate.form)
+            .iter()
+            .position(|slot| slot.name == name)?;
         Some(self.candidate.binding.get(at as u16))
             .filter(|piece| *piece != matching::EMPTY)
             .map(Tok)
@@ -224,7 +231,9 @@ pub(crate) fn refusal(candidate: &Candidate, target: Target) -> Result<PtxVersio
             });
             Err(Refusal {
                 what: format!("`{}`", mnemonic(candidate.binding.pieces())),
-                needs: refused.map_or("", |number| tables::REQUIREMENTS[usize::from(*number)].text).to_owned(),
+                needs: refused
+                    .map_or("", |number| tables::REQUIREMENTS[usize::from(*number)].text)
+                    .to_owned(),
                 target,
             })
         }
@@ -325,10 +334,9 @@ pub(crate) enum Problem {
 impl Problem {
     pub(crate) fn error(&self, candidate: &Candidate, toks: &[Tok]) -> FormError {
         match self {
-            Problem::Forbidden(message) => FormError::Combination(format!(
-                "`{}`: {message}",
-                mnemonic(toks.iter().copied())
-            )),
+            Problem::Forbidden(message) => {
+                FormError::Combination(format!("`{}`: {message}", mnemonic(toks.iter().copied())))
+            }
             Problem::Operands(mismatch) => {
                 FormError::Operands(explain::mismatch(candidate, *mismatch, toks))
             }
@@ -357,7 +365,9 @@ pub(crate) fn accept<'a>(
 /// `toks` in the specification's order, as they are where no form has them.
 pub(crate) fn spec_order(toks: &[Tok]) -> Vec<Tok> {
     let candidates = matching::candidates(toks);
-    let allowed = candidates.iter().find(|candidate| candidate.forbidden.is_none());
+    let allowed = candidates
+        .iter()
+        .find(|candidate| candidate.forbidden.is_none());
     match allowed.or(candidates.first()) {
         Some(candidate) => candidate.binding.pieces().collect(),
         None => toks.to_vec(),

@@ -22,7 +22,10 @@ impl Binding {
 
     /// The pieces in the specification's order.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Tok> + '_ {
-        self.0.iter().filter(|piece| **piece != EMPTY).map(|piece| Tok(*piece))
+        self.0
+            .iter()
+            .filter(|piece| **piece != EMPTY)
+            .map(|piece| Tok(*piece))
     }
 }
 
@@ -94,7 +97,9 @@ pub(crate) fn forms_of(head: Tok) -> &'static [u16] {
 
 /// Every form that `toks` fill, in the table's order.
 pub(crate) fn candidates(toks: &[Tok]) -> Vec<Candidate> {
-    let Some(&head) = toks.first() else { return Vec::new() };
+    let Some(&head) = toks.first() else {
+        return Vec::new();
+    };
     if toks.len() > MAX_PIECES {
         return Vec::new();
     }
@@ -114,7 +119,12 @@ fn bind(form: u16, toks: &[Tok]) -> Option<Binding> {
     if toks.len() < mandatory || toks.len() > slots.len() {
         return None;
     }
-    let mut search = Search { slots, toks, filled: SmallVec::from_elem(EMPTY, slots.len()), ordered: true };
+    let mut search = Search {
+        slots,
+        toks,
+        filled: SmallVec::from_elem(EMPTY, slots.len()),
+        ordered: true,
+    };
     if search.place(0, 0) {
         return Some(Binding(search.filled));
     }
@@ -204,7 +214,11 @@ impl Candidate {
 
     fn apply(&mut self, rule: &tables::RuleRow) {
         match rule.kind {
-            0 => self.forbidden = self.forbidden.or(Some(tables::MESSAGES[rule.value as usize])),
+            0 => {
+                self.forbidden = self
+                    .forbidden
+                    .or(Some(tables::MESSAGES[rule.value as usize]))
+            }
             1 => self.require(rule.value as u16),
             _ => self.effects = self.effects | Effects(rule.value),
         }

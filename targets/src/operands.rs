@@ -1,11 +1,11 @@
 //! Do operands fit a form?
 
+use crate::RegType;
 use crate::expression::Question;
 use crate::form::Shape;
 use crate::matching::{Candidate, OperandCheck, Presence};
 use crate::tables::{self, flag};
 use crate::types::Class;
-use crate::RegType;
 use smallvec::SmallVec;
 
 /// Operands, flat in preorder, with the end of each subtree.
@@ -58,9 +58,16 @@ pub(crate) fn fit(candidate: &Candidate, arguments: &Arguments) -> Result<Places
         checks: &candidate.checks,
         arguments,
         places: SmallVec::from_elem(u16::MAX, candidate.checks.len()),
-        furthest: Mismatch { argument: 0, operand: 0 },
+        furthest: Mismatch {
+            argument: 0,
+            operand: 0,
+        },
     };
-    if matcher.operand(0, 0, None) { Ok(matcher.places) } else { Err(matcher.furthest) }
+    if matcher.operand(0, 0, None) {
+        Ok(matcher.places)
+    } else {
+        Err(matcher.furthest)
+    }
 }
 
 struct Matcher<'a> {
@@ -88,9 +95,17 @@ impl Matcher<'_> {
         if check.row.flags & (flag::INSIDE | flag::PAIRED) == 0
             && let Some(end) = inside
         {
-            return if from == end { self.operand(at, from, None) } else { self.fail(from, at) };
+            return if from == end {
+                self.operand(at, from, None)
+            } else {
+                self.fail(from, at)
+            };
         }
-        let skip = if check.row.parts > 0 { usize::from(check.row.parts) } else { 1 };
+        let skip = if check.row.parts > 0 {
+            usize::from(check.row.parts)
+        } else {
+            1
+        };
         if check.presence == Presence::Never {
             return self.operand(at + skip, from, inside);
         }
@@ -110,11 +125,21 @@ impl Matcher<'_> {
         };
         self.places[at] = from as u16;
         let matched = if check.row.parts > 0 {
+            let bare = matches!(shape, Shape::Element(_)) && check.row.parts == 1;
+            if bare && self.operand(at + 1, from + 1, inside) {
+                return true;
+            }
             matches!(shape, Shape::Address(_))
                 && base_fits(check, self.arguments.shapes.get(from + 1).copied())
-                && self.operand(at + 1, self.arguments.end(from + 1), Some(self.arguments.end(from)))
-        } else if let Some(second) =
-            self.checks.get(at + 1).filter(|next| next.row.flags & flag::PAIRED != 0)
+                && self.operand(
+                    at + 1,
+                    self.arguments.end(from + 1),
+                    Some(self.arguments.end(from)),
+                )
+        } else if let Some(second) = self
+            .checks
+            .get(at + 1)
+            .filter(|next| next.row.flags & flag::PAIRED != 0)
         {
             match shape {
                 Shape::Pair if second.presence != Presence::Never => {
@@ -168,10 +193,12 @@ fn base_fits(check: &OperandCheck, shape: Option<Shape>) -> bool {
         Shape::Register(ty) => {
             let size = ty.bits();
             matches!(ty.class(), Class::Bits | Class::Unsigned | Class::Signed)
-                && (size == 64 || size == 32 && check.small)
+                && (size == 64 || (size == 32 || size == 16) && check.small)
         }
         Shape::Opaque(ty) => {
-            tables::TYPES.get(usize::from(check.ty)).is_some_and(|row| row.container == ty)
+            tables::TYPES
+                .get(usize::from(check.ty))
+                .is_some_and(|row| row.container == ty)
                 || check.row.flags & flag::SYMBOL_OK != 0
         }
         Shape::Immediate | Shape::Integer(_) | Shape::Symbol | Shape::Variable(_) => true,
@@ -184,14 +211,19 @@ fn scalar_fits(check: &OperandCheck, shape: Shape) -> bool {
     let written = flags & (flag::OUT | flag::INOUT) != 0;
     match shape {
         Shape::Register(ty) => flags & flag::IMM == 0 && type_fits(check, ty),
-        Shape::NegatedPredicate => {
-            flags & flag::NEG != 0 && type_fits(check, RegType::Pred) && !written
-        }
+        Shape::NegatedPredicate => type_fits(check, RegType::Pred) && !written,
         Shape::Selected(ty, _) => flags & flag::SELECT != 0 && type_fits(check, ty),
         Shape::Sink => flags & flag::SINK != 0,
-        Shape::Special(ty) => flags & flag::SYMBOL_OK != 0 && type_fits(check, ty),
+        Shape::Special(ty) => {
+            let integer = tables::TYPES
+                .get(usize::from(check.ty))
+                .is_some_and(|row| row.int);
+            flags & flag::SYMBOL_OK != 0 && (type_fits(check, ty) || integer)
+        }
         Shape::Opaque(ty) => flags & flag::SYMBOL_OK != 0 || type_fits(check, ty),
-        Shape::Symbol | Shape::Variable(_) => flags & (flag::SYMBOL | flag::SYMBOL_OK) != 0,
+        Shape::Symbol | Shape::Variable(_) | Shape::Element(_) => {
+            flags & (flag::SYMBOL | flag::SYMBOL_OK) != 0
+        }
         Shape::Label => flags & (flag::LABEL | flag::SYMBOL_OK) != 0,
         Shape::Immediate => !written && flags & flag::REG == 0 && immediate_type(check, false),
         Shape::Integer(value) => {
@@ -202,7 +234,9 @@ fn scalar_fits(check: &OperandCheck, shape: Shape) -> bool {
         }
         Shape::Float(double) => {
             !written && flags & flag::REG == 0 && immediate_type(check, true) && {
-                let bits = tables::TYPES.get(usize::from(check.ty)).map_or("", |row| row.name);
+                let bits = tables::TYPES
+                    .get(usize::from(check.ty))
+                    .map_or("", |row| row.name);
                 match bits {
                     "b32" => double != Some(true),
                     "b64" => double != Some(false),
@@ -228,7 +262,9 @@ fn immediate_type(check: &OperandCheck, float: bool) -> bool {
 
 /// Whether a register of type `ty` may stand for the operand (PTX ISA 9.4.1).
 fn type_fits(check: &OperandCheck, ty: RegType) -> bool {
-    let Some(row) = tables::TYPES.get(usize::from(check.ty)) else { return false };
+    let Some(row) = tables::TYPES.get(usize::from(check.ty)) else {
+        return false;
+    };
     let class = match (ty.class(), ty) {
         (_, RegType::F16x2) => 16,
         (Class::Bits, _) => 1,
@@ -252,16 +288,27 @@ pub(crate) fn answer(
     question: Question,
     operand: u16,
 ) -> bool {
-    let at = places.get(usize::from(operand)).copied().unwrap_or(u16::MAX);
-    let Some(&shape) = arguments.shapes.get(usize::from(at)) else { return false };
+    let at = places
+        .get(usize::from(operand))
+        .copied()
+        .unwrap_or(u16::MAX);
+    let Some(&shape) = arguments.shapes.get(usize::from(at)) else {
+        return false;
+    };
     match question {
         Question::Present => true,
         Question::Immediate => {
-            matches!(shape, Shape::Immediate | Shape::Integer(_) | Shape::Float(_))
+            matches!(
+                shape,
+                Shape::Immediate | Shape::Integer(_) | Shape::Float(_)
+            )
         }
         Question::Vector => matches!(shape, Shape::Vector(_)),
         Question::Sink => shape == Shape::Sink,
         Question::Pair => at > 0 && arguments.shapes[usize::from(at) - 1] == Shape::Pair,
-        Question::Symbol => matches!(shape, Shape::Symbol | Shape::Variable(_)),
+        Question::Symbol => matches!(
+            shape,
+            Shape::Symbol | Shape::Variable(_) | Shape::Element(_)
+        ),
     }
 }

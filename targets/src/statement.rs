@@ -124,7 +124,9 @@ impl<'a> Statement<'a> {
             reader.space();
             let negated = reader.accept(b'!');
             reader.space();
-            let register = reader.name().ok_or_else(|| reader.error("expected a predicate"))?;
+            let register = reader
+                .name()
+                .ok_or_else(|| reader.error("expected a predicate"))?;
             self.guard = Some(Guard { register, negated });
             reader.space();
         }
@@ -218,7 +220,8 @@ impl<'a> Statement<'a> {
         depth: usize,
     ) -> Result<(usize, u16), SyntaxError> {
         let place = self.nodes.len();
-        self.nodes.push(node(NodeKind::Sink, "", span(reader.at, reader.at + 1)));
+        self.nodes
+            .push(node(NodeKind::Sink, "", span(reader.at, reader.at + 1)));
         reader.at += 1;
         reader.space();
         let mut count = 0u16;
@@ -228,7 +231,9 @@ impl<'a> Statement<'a> {
         loop {
             reader.space();
             self.operand(reader, depth + 1)?;
-            count = count.checked_add(1).ok_or_else(|| reader.error("too many elements"))?;
+            count = count
+                .checked_add(1)
+                .ok_or_else(|| reader.error("too many elements"))?;
             reader.space();
             if reader.accept(close) {
                 return Ok((place, count));
@@ -256,7 +261,12 @@ impl<'a> Statement<'a> {
     pub fn print(&self) -> String {
         let mut out = String::new();
         if let Some(guard) = self.guard {
-            let _ = write!(out, "@{}{} ", if guard.negated { "!" } else { "" }, guard.register);
+            let _ = write!(
+                out,
+                "@{}{} ",
+                if guard.negated { "!" } else { "" },
+                guard.register
+            );
         }
         match self.toks() {
             Ok(toks) => out.push_str(&mnemonic(spec_order(&toks).into_iter())),
@@ -275,11 +285,17 @@ impl<'a> Statement<'a> {
 
     /// Prints the tree at `at`; returns the node after it. Its depth was limited by the reader.
     fn print_node(&self, at: usize, out: &mut String) -> usize {
-        let Some(node) = self.nodes.get(at) else { return at + 1 };
+        let Some(node) = self.nodes.get(at) else {
+            return at + 1;
+        };
         let (open, close, count) = match node.kind {
             NodeKind::Vector(count) => ("{", "}", usize::from(count)),
             NodeKind::Group(count) => ("(", ")", usize::from(count)),
-            NodeKind::Address(count) => ("[", if self.unified { "].unified" } else { "]" }, usize::from(count)),
+            NodeKind::Address(count) => (
+                "[",
+                if self.unified { "].unified" } else { "]" },
+                usize::from(count),
+            ),
             NodeKind::Pair => {
                 let middle = self.print_node(at + 1, out);
                 out.push('|');
@@ -329,11 +345,23 @@ fn print_leaf(node: &Node, out: &mut String) {
 }
 
 fn span(start: usize, end: usize) -> Span {
-    Span { start: start as u32, len: end.saturating_sub(start) as u32 }
+    Span {
+        start: start as u32,
+        len: end.saturating_sub(start) as u32,
+    }
 }
 
 fn node<'a>(kind: NodeKind, text: &'a str, span: Span) -> Node<'a> {
-    Node { kind, text, not: false, minus: false, offset: None, index: false, selector: None, span }
+    Node {
+        kind,
+        text,
+        not: false,
+        minus: false,
+        offset: None,
+        index: false,
+        selector: None,
+        span,
+    }
 }
 
 /// A place in PTX text.
@@ -357,7 +385,10 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn error(&self, message: &str) -> SyntaxError {
-        SyntaxError { message: message.to_owned(), at: self.at }
+        SyntaxError {
+            message: message.to_owned(),
+            at: self.at,
+        }
     }
 
     pub(crate) fn accept(&mut self, byte: u8) -> bool {
@@ -378,7 +409,10 @@ impl<'a> Reader<'a> {
                     }
                 }
                 Some(b'/') if bytes.get(self.at + 1) == Some(&b'*') => {
-                    let close = self.text.get(self.at + 2..).and_then(|rest| rest.find("*/"));
+                    let close = self
+                        .text
+                        .get(self.at + 2..)
+                        .and_then(|rest| rest.find("*/"));
                     self.at = close.map_or(bytes.len(), |length| self.at + 2 + length + 2);
                 }
                 _ => return,
@@ -408,7 +442,9 @@ impl<'a> Reader<'a> {
         let mut end = start;
         while let Some(&byte) = bytes.get(end) {
             let double = byte == b':' && bytes.get(end + 1) == Some(&b':');
-            let number = byte == b':' && end > start && bytes[end - 1].is_ascii_digit()
+            let number = byte == b':'
+                && end > start
+                && bytes[end - 1].is_ascii_digit()
                 && bytes.get(end + 1).is_some_and(u8::is_ascii_digit);
             if byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.' || number {
                 end += 1;
@@ -430,9 +466,13 @@ impl<'a> Reader<'a> {
             self.space();
         }
         let begin = self.at;
-        if let Some(byte) = self.peek() && (byte.is_ascii_digit() || matches!(byte, b'(' | b'~' | b'.' | b'-' | b'+')) {
+        if let Some(byte) = self.peek()
+            && (byte.is_ascii_digit() || matches!(byte, b'(' | b'~' | b'.' | b'-' | b'+'))
+        {
             self.at = start;
-            return self.number(start).ok_or_else(|| self.error("expected a number"));
+            return self
+                .number(start)
+                .ok_or_else(|| self.error("expected a number"));
         }
         let Some(name) = self.name() else {
             return Err(self.error("expected an operand"));
@@ -465,8 +505,14 @@ impl<'a> Reader<'a> {
             Some(sign @ (b'+' | b'-')) => {
                 self.at += 1;
                 self.space();
-                let value = self.constant().ok_or_else(|| self.error("expected a constant"))?;
-                leaf.offset = Some(if sign == b'-' { value.wrapping_neg() } else { value });
+                let value = self
+                    .constant()
+                    .ok_or_else(|| self.error("expected a constant"))?;
+                leaf.offset = Some(if sign == b'-' {
+                    value.wrapping_neg()
+                } else {
+                    value
+                });
             }
             _ => self.at = before,
         }
@@ -573,7 +619,14 @@ mod tests {
 
     #[test]
     fn bad_text_is_refused() {
-        for text in ["", "add.s32 %r1", "add.s32 %r1,;", "add.s32 {%r1;", "@ add;", "add [];"] {
+        for text in [
+            "",
+            "add.s32 %r1",
+            "add.s32 %r1,;",
+            "add.s32 {%r1;",
+            "@ add;",
+            "add [];",
+        ] {
             assert!(Statement::parse(text).is_err(), "{text}");
         }
     }

@@ -97,7 +97,6 @@ pub(crate) mod flag {
     pub const RANGE: u16 = 1 << 4;
     pub const RELAXED: u16 = 1 << 5;
     pub const SINK: u16 = 1 << 6;
-    pub const NEG: u16 = 1 << 7;
     pub const LABEL: u16 = 1 << 8;
     pub const SYMBOL: u16 = 1 << 9;
     pub const OPTIONAL: u16 = 1 << 10;
