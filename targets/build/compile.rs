@@ -98,27 +98,20 @@ const EFFECTS: [(&str, u32); 17] = [
     ("wait", 30),
 ];
 
-const SPACES: [&str; 7] = [
-    "generic", "global", "shared", "local", "const", "param", "tensor",
-];
+const SPACES: [&str; 7] = ["generic", "global", "shared", "local", "const", "param", "tensor"];
 
 /// The slots of a form's mnemonic, without the code that needs numbers of pieces.
 pub fn slots(source: &Source, form: &FormText) -> Result<Vec<Slot>, Error> {
     let mut locals: BTreeMap<&str, Vec<Alternative>> = BTreeMap::new();
     for line in &form.lines {
         if let Some((name, values)) = slot_line(&line.text) {
-            locals
-                .entry(name)
-                .or_default()
-                .extend(source.alternatives(line, values)?);
+            locals.entry(name).or_default().extend(source.alternatives(line, values)?);
         }
     }
     let mnemonic = form.head.text.split(' ').next().unwrap_or("");
     let mut slots = Vec::new();
-    let mut together = 0;
-    for (index, chunk) in mnemonic.split(['{', '}']).enumerate() {
-        let optional = index % 2 == 1;
-        together += 1;
+    for (together, chunk) in mnemonic.split(['{', '}']).enumerate() {
+        let optional = together % 2 == 1;
         for piece in chunk.split('.').filter(|piece| !piece.is_empty()) {
             let alternatives = match locals.get(piece).or_else(|| source.groups.get(piece)) {
                 Some(alternatives) => alternatives.clone(),
@@ -127,12 +120,7 @@ pub fn slots(source: &Source, form: &FormText) -> Result<Vec<Slot>, Error> {
                 }
                 None => vec![(piece.to_owned(), String::new())],
             };
-            slots.push(Slot {
-                name: piece.to_owned(),
-                optional,
-                together,
-                alternatives,
-            });
+            slots.push(Slot { name: piece.to_owned(), optional, together, alternatives });
         }
     }
     for name in locals.keys() {
@@ -147,9 +135,7 @@ fn slot_line(text: &str) -> Option<(&str, &str)> {
     let (name, values) = text.split_once('=')?;
     let name = name.trim();
     let is_slot = name.starts_with(|c: char| c.is_ascii_uppercase())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     is_slot.then_some((name, values))
 }
 
@@ -158,58 +144,37 @@ impl Context<'_> {
         let mut slots = slots(self.source, text)?;
         for slot in &mut slots {
             for (_, requirement) in &mut slot.alternatives {
-                let number = self
-                    .requirements
-                    .intern(requirement)
-                    .map_err(|message| text.head.error(message))?;
+                let number = self.requirements.intern(requirement).map_err(|message| text.head.error(message))?;
                 *requirement = number.to_string();
             }
         }
         let names: Vec<(String, Vec<String>)> = slots
             .iter()
             .map(|slot| {
-                let pieces = slot
-                    .alternatives
-                    .iter()
-                    .map(|(piece, _)| piece.clone())
-                    .collect();
+                let pieces = slot.alternatives.iter().map(|(piece, _)| piece.clone()).collect();
                 (slot.name.clone(), pieces)
             })
             .collect();
         let list = text.head.text.split_once(' ').map_or("", |(_, list)| list);
         let parsed = operands::parse(list).map_err(|message| text.head.error(message))?;
-        let indices: BTreeMap<String, u16> = parsed
-            .iter()
-            .enumerate()
-            .map(|(at, operand)| (operand.name.clone(), at as u16))
-            .collect();
-        let mut builder = FormBuilder {
-            context: self,
-            names: &names,
-            indices: &indices,
-        };
+        let indices: BTreeMap<String, u16> =
+            parsed.iter().enumerate().map(|(at, operand)| (operand.name.clone(), at as u16)).collect();
+        let mut builder = FormBuilder { context: self, names: &names, indices: &indices };
         let mut rows = Vec::new();
         for operand in &parsed {
-            rows.push(builder.operand(operand).map_err(|message| {
-                text.head
-                    .error(format!("operand `{}`: {message}", operand.name))
-            })?);
+            rows.push(
+                builder
+                    .operand(operand)
+                    .map_err(|message| text.head.error(format!("operand `{}`: {message}", operand.name)))?,
+            );
         }
-        let mut rules = builder
-            .implied(&slots)
-            .map_err(|message| text.head.error(message))?;
+        let mut rules = builder.implied(&slots).map_err(|message| text.head.error(message))?;
         for line in &text.lines {
             if slot_line(&line.text).is_none() {
                 builder.line(line, &mut rules)?;
             }
         }
-        Ok(Form {
-            syntax: text.head.text.clone(),
-            section: text.section.clone(),
-            slots,
-            operands: rows,
-            rules,
-        })
+        Ok(Form { syntax: text.head.text.clone(), section: text.section.clone(), slots, operands: rows, rules })
     }
 }
 
@@ -225,12 +190,7 @@ impl FormBuilder<'_, '_> {
         let tokens = self.context.tokens;
         let groups = |name: &str| {
             let group = source.groups.get(name)?;
-            Some(
-                group
-                    .iter()
-                    .map(|(piece, _)| piece.clone())
-                    .collect::<Vec<_>>(),
-            )
+            Some(group.iter().map(|(piece, _)| piece.clone()).collect::<Vec<_>>())
         };
         let scope = Scope {
             slots: self.names,
@@ -261,10 +221,7 @@ impl FormBuilder<'_, '_> {
     }
 
     fn operand(&mut self, text: &OperandText) -> Result<OperandRow, String> {
-        let mut row = OperandRow {
-            name: text.name.clone(),
-            ..OperandRow::default()
-        };
+        let mut row = OperandRow { name: text.name.clone(), ..OperandRow::default() };
         row.parts = text.parts as u8;
         row.flags |= if text.paired { flag::PAIRED } else { 0 };
         row.flags |= if text.inside { flag::INSIDE } else { 0 };
@@ -314,23 +271,12 @@ impl FormBuilder<'_, '_> {
             if a.optional && a.together == b.together {
                 let code = self.static_code(&format!("{0} & !{1} | {1} & !{0}", a.name, b.name))?;
                 let message = format!("`.{}` and `.{}` come together", a.name, b.name);
-                rules.push(Rule {
-                    action: Action::Forbid(message),
-                    code,
-                    dynamic: false,
-                });
+                rules.push(Rule { action: Action::Forbid(message), code, dynamic: false });
             }
         }
-        if slots
-            .iter()
-            .any(|slot| slot.alternatives.iter().any(|(piece, _)| piece == "sync"))
-        {
+        if slots.iter().any(|slot| slot.alternatives.iter().any(|(piece, _)| piece == "sync")) {
             let code = self.static_code("sync")?;
-            rules.push(Rule {
-                action: Action::Effect(1 << 20),
-                code,
-                dynamic: false,
-            });
+            rules.push(Rule { action: Action::Effect(1 << 20), code, dynamic: false });
         }
         Ok(rules)
     }
@@ -347,20 +293,12 @@ impl FormBuilder<'_, '_> {
                     _ => (condition.trim(), requirement),
                 };
                 let requirement = self.context.source.requirement(requirement);
-                let number = self
-                    .context
-                    .requirements
-                    .intern(&requirement)
-                    .map_err(fail)?;
+                let number = self.context.requirements.intern(&requirement).map_err(fail)?;
                 let (code, dynamic) = match condition {
                     "" => (0, false),
                     _ => self.code(condition).map_err(fail)?,
                 };
-                rules.push(Rule {
-                    action: Action::Require(number),
-                    code,
-                    dynamic,
-                });
+                rules.push(Rule { action: Action::Require(number), code, dynamic });
             }
             "forbid" => {
                 let (condition, message) = rest.split_once(" : \"").unwrap_or((rest, ""));
@@ -369,11 +307,7 @@ impl FormBuilder<'_, '_> {
                     "" => format!("not allowed: {}", condition.trim()),
                     message => message.to_owned(),
                 };
-                rules.push(Rule {
-                    action: Action::Forbid(message),
-                    code,
-                    dynamic,
-                });
+                rules.push(Rule { action: Action::Forbid(message), code, dynamic });
             }
             "does" => self.effects(rest, rules).map_err(fail)?,
             _ => return Err(line.error(format!("`{verb}` is neither a slot nor a directive"))),
@@ -422,11 +356,7 @@ impl FormBuilder<'_, '_> {
             "" => (0, false),
             _ => self.code(condition)?,
         };
-        rules.push(Rule {
-            action: Action::Effect(bits),
-            code,
-            dynamic,
-        });
+        rules.push(Rule { action: Action::Effect(bits), code, dynamic });
         Ok(())
     }
 }

@@ -25,8 +25,7 @@ impl Texts {
 
 pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
     let mut texts = Texts::default();
-    let (mut rows, mut slots, mut operands, mut rules) =
-        (String::new(), String::new(), String::new(), String::new());
+    let (mut rows, mut slots, mut operands, mut rules) = (String::new(), String::new(), String::new(), String::new());
     let mut pieces: Vec<u16> = Vec::new();
     let mut needs: Vec<String> = Vec::new();
     let mut counts = [0usize; 3];
@@ -68,15 +67,7 @@ pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
             let _ = writeln!(
                 operands,
                 "OperandRow {{ name: {:?}, flags: {}, parts: {}, ty: {}, len: {}, cond: {}, small: {}, lo: {}, hi: {} }},",
-                row.name,
-                row.flags,
-                row.parts,
-                row.ty,
-                row.len,
-                row.cond,
-                row.small,
-                row.lo,
-                row.hi
+                row.name, row.flags, row.parts, row.ty, row.len, row.cond, row.small, row.lo, row.hi
             );
         }
         for rule in &form.rules {
@@ -101,17 +92,9 @@ pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
         let _ = writeln!(out, "pub(crate) static {name}: &[{ty}] = &[\n{rows}];");
     }
     let _ = writeln!(out, "pub(crate) static PIECES: &[u16] = &{pieces:?};");
-    let _ = writeln!(
-        out,
-        "pub(crate) static PIECE_NEEDS: &[u16] = &[{}];",
-        needs.join(",")
-    );
+    let _ = writeln!(out, "pub(crate) static PIECE_NEEDS: &[u16] = &[{}];", needs.join(","));
     let _ = writeln!(out, "pub(crate) static CODE: &[u16] = &{code:?};");
-    let _ = writeln!(
-        out,
-        "pub(crate) static MESSAGES: &[&str] = &{:?};",
-        texts.texts
-    );
+    let _ = writeln!(out, "pub(crate) static MESSAGES: &[&str] = &{:?};", texts.texts);
     heads(&by_head, tokens.len(), out);
 }
 

@@ -13,11 +13,7 @@ pub struct Error {
 
 impl Error {
     pub fn new(file: impl Into<String>, line: usize, message: impl Into<String>) -> Error {
-        Error {
-            file: file.into(),
-            line,
-            message: message.into(),
-        }
+        Error { file: file.into(), line, message: message.into() }
     }
 }
 
@@ -28,11 +24,9 @@ impl fmt::Display for Error {
 }
 
 pub fn read(path: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Error::new(path.display().to_string(), 0, error.to_string()))
+    std::fs::read_to_string(path).map_err(|error| Error::new(path.display().to_string(), 0, error.to_string()))
 }
 
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(path, text)
-        .map_err(|error| Error::new(path.display().to_string(), 0, error.to_string()))
+    std::fs::write(path, text).map_err(|error| Error::new(path.display().to_string(), 0, error.to_string()))
 }

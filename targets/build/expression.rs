@@ -20,16 +20,8 @@ pub mod op {
 }
 
 /// Binary operators, weakest first; the code of one is `op::BINARY` plus its position.
-const LEVELS: [&[&str]; 5] = [
-    &["|"],
-    &["&"],
-    &["==", "!=", "<=", ">=", "<", ">"],
-    &["+", "-"],
-    &["*", "/"],
-];
-const OPERATORS: [&str; 12] = [
-    "|", "&", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/",
-];
+const LEVELS: [&[&str]; 5] = [&["|"], &["&"], &["==", "!=", "<=", ">=", "<", ">"], &["+", "-"], &["*", "/"]];
+const OPERATORS: [&str; 12] = ["|", "&", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/"];
 
 /// What a name in an expression may mean.
 pub struct Scope<'a> {
@@ -90,19 +82,10 @@ fn lex(text: &str) -> Result<Vec<String>, String> {
 
 /// Compiles `text`; the code ends in `END`.
 pub fn compile(text: &str, scope: &Scope) -> Result<(Vec<u16>, bool), String> {
-    let mut compiler = Compiler {
-        words: lex(text)?,
-        at: 0,
-        scope,
-        code: Vec::new(),
-        dynamic: false,
-    };
+    let mut compiler = Compiler { words: lex(text)?, at: 0, scope, code: Vec::new(), dynamic: false };
     compiler.ternary()?;
     if compiler.at != compiler.words.len() {
-        return Err(format!(
-            "`{}` is left over in `{text}`",
-            compiler.words[compiler.at]
-        ));
+        return Err(format!("`{}` is left over in `{text}`", compiler.words[compiler.at]));
     }
     compiler.code.push(op::END);
     Ok((compiler.code, compiler.dynamic))
@@ -127,11 +110,7 @@ impl Compiler<'_> {
     }
 
     fn next(&mut self) -> Result<String, String> {
-        let word = self
-            .words
-            .get(self.at)
-            .cloned()
-            .ok_or("expression ends early")?;
+        let word = self.words.get(self.at).cloned().ok_or("expression ends early")?;
         self.at += 1;
         Ok(word)
     }
@@ -155,10 +134,7 @@ impl Compiler<'_> {
         while let Some(operator) = operators.iter().find(|operator| **operator == self.peek()) {
             self.at += 1;
             self.binary(level + 1)?;
-            let number = OPERATORS
-                .iter()
-                .position(|other| other == operator)
-                .unwrap_or(0);
+            let number = OPERATORS.iter().position(|other| other == operator).unwrap_or(0);
             self.code.push(op::BINARY + number as u16);
         }
         Ok(())
@@ -197,11 +173,7 @@ impl Compiler<'_> {
     }
 
     fn slot(&self, name: &str) -> Option<u16> {
-        self.scope
-            .slots
-            .iter()
-            .position(|(other, _)| other == name)
-            .map(|at| at as u16)
+        self.scope.slots.iter().position(|(other, _)| other == name).map(|at| at as u16)
     }
 
     fn membership(&mut self, slot: u16) -> Result<(), String> {
@@ -219,10 +191,7 @@ impl Compiler<'_> {
         let known = &self.scope.slots[slot as usize].1;
         pieces.retain(|piece| known.contains(piece));
         if pieces.is_empty() {
-            return Err(format!(
-                "slot `{}` holds none of these",
-                self.scope.slots[slot as usize].0
-            ));
+            return Err(format!("slot `{}` holds none of these", self.scope.slots[slot as usize].0));
         }
         self.code.extend([op::IN, slot, pieces.len() as u16]);
         for piece in pieces {
@@ -236,8 +205,7 @@ impl Compiler<'_> {
         let mut found = 0;
         for (index, (_, alternatives)) in self.scope.slots.iter().enumerate() {
             if alternatives.iter().any(|other| other == word) {
-                self.code
-                    .extend([op::IN, index as u16, 1, (self.scope.token)(word)]);
+                self.code.extend([op::IN, index as u16, 1, (self.scope.token)(word)]);
                 found += 1;
                 if found > 1 {
                     self.code.push(op::BINARY);
@@ -256,18 +224,12 @@ impl Compiler<'_> {
         self.expect(")")?;
         let of_operand = ["arg", "is_imm", "is_vec", "is_sink", "is_pair", "is_symbol"];
         if let Some(question) = of_operand.iter().position(|other| *other == name) {
-            let operand = self
-                .scope
-                .operands
-                .get(&argument)
-                .ok_or_else(|| format!("no operand `{argument}`"))?;
+            let operand = self.scope.operands.get(&argument).ok_or_else(|| format!("no operand `{argument}`"))?;
             self.dynamic = true;
             self.code.extend([op::OPERAND, question as u16, *operand]);
             return Ok(());
         }
-        let slot = self
-            .slot(&argument)
-            .ok_or_else(|| format!("no slot `{argument}`"))?;
+        let slot = self.slot(&argument).ok_or_else(|| format!("no slot `{argument}`"))?;
         match name {
             "num" => self.code.extend([op::NUM, slot]),
             "m" => self.code.extend([op::SHAPE, slot, 0]),

@@ -46,11 +46,7 @@ impl Source {
                 continue;
             }
             let indented = text.starts_with(' ');
-            let line = Line {
-                file: file.clone(),
-                number: index + 1,
-                text: text.trim().to_owned(),
-            };
+            let line = Line { file: file.clone(), number: index + 1, text: text.trim().to_owned() };
             if indented {
                 match self.forms.last_mut() {
                     Some(form) if form.head.file == file => form.lines.push(line),
@@ -62,22 +58,12 @@ impl Source {
                 Some(("section", number)) => section = number.trim().to_owned(),
                 Some(("group", rest)) => self.group(&line, rest)?,
                 Some(("requirement", rest)) => {
-                    let (name, value) = rest
-                        .split_once('=')
-                        .ok_or_else(|| line.error("expected `=`"))?;
-                    self.requirements
-                        .insert(name.trim().to_owned(), value.trim().to_owned());
+                    let (name, value) = rest.split_once('=').ok_or_else(|| line.error("expected `=`"))?;
+                    self.requirements.insert(name.trim().to_owned(), value.trim().to_owned());
                 }
                 Some(("form", rest)) => {
-                    let head = Line {
-                        text: rest.trim().to_owned(),
-                        ..line
-                    };
-                    self.forms.push(FormText {
-                        head,
-                        section: section.clone(),
-                        lines: Vec::new(),
-                    });
+                    let head = Line { text: rest.trim().to_owned(), ..line };
+                    self.forms.push(FormText { head, section: section.clone(), lines: Vec::new() });
                 }
                 _ if line.text.starts_with("form ") => {}
                 _ => return Err(line.error("expected section, group, requirement or form")),
@@ -87,9 +73,7 @@ impl Source {
     }
 
     fn group(&mut self, line: &Line, rest: &str) -> Result<(), Error> {
-        let (name, values) = rest
-            .split_once('=')
-            .ok_or_else(|| line.error("expected `=`"))?;
+        let (name, values) = rest.split_once('=').ok_or_else(|| line.error("expected `=`"))?;
         let append = name.trim_end().ends_with('+');
         let name = name.trim_end_matches([' ', '+']).trim().to_owned();
         let values = self.alternatives(line, values)?;
@@ -123,10 +107,7 @@ impl Source {
     /// A requirement with its name replaced by what it stands for.
     pub fn requirement(&self, text: &str) -> String {
         let text = text.trim();
-        self.requirements
-            .get(text)
-            .cloned()
-            .unwrap_or_else(|| text.to_owned())
+        self.requirements.get(text).cloned().unwrap_or_else(|| text.to_owned())
     }
 }
 
@@ -148,10 +129,7 @@ fn strip_comment(text: &str) -> &str {
 
 /// Splits `x @ requirement`.
 pub fn split_requirement(text: &str) -> (&str, &str) {
-    text.split_once('@')
-        .map_or((text, ""), |(value, requirement)| {
-            (value, requirement.trim())
-        })
+    text.split_once('@').map_or((text, ""), |(value, requirement)| (value, requirement.trim()))
 }
 
 /// Expands one `{from..to:step}`.
@@ -165,11 +143,7 @@ fn expand(word: &str) -> Result<Vec<String>, String> {
         let (from, to) = range.split_once("..")?;
         let step = step.parse::<usize>().ok().filter(|step| *step > 0)?;
         let numbers = (from.parse::<usize>().ok()?..=to.parse().ok()?).step_by(step);
-        Some(
-            numbers
-                .map(|number| format!("{before}{number}{after}"))
-                .collect(),
-        )
+        Some(numbers.map(|number| format!("{before}{number}{after}")).collect())
     };
     parse().ok_or_else(|| format!("`{word}` is no range"))
 }

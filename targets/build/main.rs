@@ -28,25 +28,15 @@ const ROW_FILES: [&str; 3] = ["targets.isa", "special_registers.isa", "types.isa
 
 /// The files of forms, `common.isa` first.
 fn form_files(isa: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries = isa
-        .read_dir()
-        .map_err(|error| Error::new(isa.display().to_string(), 0, error.to_string()))?;
+    let entries = isa.read_dir().map_err(|error| Error::new(isa.display().to_string(), 0, error.to_string()))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or("");
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
             name.ends_with(".isa") && !ROW_FILES.contains(&name)
         })
         .collect();
-    files.sort_by_key(|path| {
-        (
-            path.file_name().is_none_or(|name| name != "common.isa"),
-            path.clone(),
-        )
-    });
+    files.sort_by_key(|path| (path.file_name().is_none_or(|name| name != "common.isa"), path.clone()));
     Ok(files)
 }
 
@@ -58,11 +48,8 @@ fn generate() -> Result<(), Error> {
     let mut requirements = requirement::Requirements::new(&targets);
     let special = rows::special(&isa.join("special_registers.isa"), &mut requirements)?;
     let types = rows::types(&isa.join("types.isa"))?;
-    let type_numbers: BTreeMap<String, u16> = types
-        .iter()
-        .enumerate()
-        .map(|(at, row)| (row.name.clone(), at as u16))
-        .collect();
+    let type_numbers: BTreeMap<String, u16> =
+        types.iter().enumerate().map(|(at, row)| (row.name.clone(), at as u16)).collect();
 
     let mut source = forms::Source::default();
     for file in form_files(isa)? {

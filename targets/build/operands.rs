@@ -34,11 +34,7 @@ pub fn split_top(text: &str, separator: char) -> Vec<&str> {
 }
 
 fn words(text: &str) -> Vec<String> {
-    split_top(text, ' ')
-        .into_iter()
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    split_top(text, ' ').into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 fn simple(text: &str) -> Result<OperandText, String> {
@@ -47,11 +43,7 @@ fn simple(text: &str) -> Result<OperandText, String> {
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Err(format!("`{text}` is no operand"));
     }
-    Ok(OperandText {
-        name: name.to_owned(),
-        words: words(rest),
-        ..OperandText::default()
-    })
+    Ok(OperandText { name: name.to_owned(), words: words(rest), ..OperandText::default() })
 }
 
 pub fn parse(text: &str) -> Result<Vec<OperandText>, String> {

@@ -21,10 +21,7 @@ pub const REFUSED: u8 = 255;
 
 impl Requirements {
     pub fn new(targets: &[Target]) -> Requirements {
-        let mut new = Requirements {
-            targets: targets.to_vec(),
-            rows: Vec::new(),
-        };
+        let mut new = Requirements { targets: targets.to_vec(), rows: Vec::new() };
         new.rows.push((String::new(), vec![0; targets.len()]));
         new
     }
@@ -71,25 +68,16 @@ impl Requirements {
                 }
             }
             if !any {
-                versions
-                    .iter_mut()
-                    .for_each(|slot| *slot = (*slot).min(version));
+                versions.iter_mut().for_each(|slot| *slot = (*slot).min(version));
             }
         }
         Ok(versions)
     }
 
     pub fn write(&self, out: &mut String) {
-        let _ = writeln!(
-            out,
-            "pub(crate) static REQUIREMENTS: [Requirement; {}] = [",
-            self.rows.len()
-        );
+        let _ = writeln!(out, "pub(crate) static REQUIREMENTS: [Requirement; {}] = [", self.rows.len());
         for (text, versions) in &self.rows {
-            let _ = writeln!(
-                out,
-                "Requirement {{ text: {text:?}, versions: &{versions:?} }},"
-            );
+            let _ = writeln!(out, "Requirement {{ text: {text:?}, versions: &{versions:?} }},");
         }
         let _ = writeln!(out, "];");
     }
@@ -120,13 +108,9 @@ pub fn parse_version(text: &str) -> Result<u8, String> {
 }
 
 fn matches(word: &str, target: &Target) -> Result<bool, String> {
-    let bare = word
-        .strip_prefix("sm_")
-        .ok_or_else(|| format!("`{word}` is no target"))?;
+    let bare = word.strip_prefix("sm_").ok_or_else(|| format!("`{word}` is no target"))?;
     let digits: &str = bare.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let number: u16 = digits
-        .parse()
-        .map_err(|_| format!("`{word}` is no target"))?;
+    let number: u16 = digits.parse().map_err(|_| format!("`{word}` is no target"))?;
     Ok(match &bare[digits.len()..] {
         "" => target.number == number,
         "+" => target.number >= number,

@@ -19,15 +19,9 @@ pub struct Target {
 /// Calls `row` with the words of every line that says something.
 fn each_row(path: &Path, mut row: impl FnMut(&[&str]) -> Result<(), String>) -> Result<(), Error> {
     for (index, line) in read(path)?.lines().enumerate() {
-        let words: Vec<&str> = line
-            .split('#')
-            .next()
-            .unwrap_or("")
-            .split_whitespace()
-            .collect();
+        let words: Vec<&str> = line.split('#').next().unwrap_or("").split_whitespace().collect();
         if !words.is_empty() {
-            row(&words)
-                .map_err(|message| Error::new(path.display().to_string(), index + 1, message))?;
+            row(&words).map_err(|message| Error::new(path.display().to_string(), index + 1, message))?;
         }
     }
     Ok(())
@@ -43,15 +37,11 @@ pub fn targets(path: &Path) -> Result<Vec<Target>, Error> {
         let number = bare.trim_end_matches(['a', 'f']);
         targets.push(Target {
             name: (*name).to_owned(),
-            number: number
-                .parse()
-                .map_err(|_| format!("`{name}` has no number"))?,
+            number: number.parse().map_err(|_| format!("`{name}` has no number"))?,
             suffix: bare[number.len()..].bytes().next().unwrap_or(0),
             ptx: parse_version(ptx)?,
             family: family.parse().unwrap_or(0),
-            shared_kib: shared
-                .parse()
-                .map_err(|_| format!("`{shared}` is no size"))?,
+            shared_kib: shared.parse().map_err(|_| format!("`{shared}` is no size"))?,
             features: features.iter().map(|&word| word.to_owned()).collect(),
         });
         Ok(())
@@ -60,11 +50,7 @@ pub fn targets(path: &Path) -> Result<Vec<Target>, Error> {
 }
 
 pub fn write_targets(targets: &[Target], out: &mut String) {
-    let _ = writeln!(
-        out,
-        "pub(crate) static TARGETS: [TargetRow; {}] = [",
-        targets.len()
-    );
+    let _ = writeln!(out, "pub(crate) static TARGETS: [TargetRow; {}] = [", targets.len());
     for target in targets {
         let has = |feature: &str| target.features.iter().any(|word| word == feature);
         let _ = writeln!(
@@ -127,11 +113,7 @@ pub fn special(path: &Path, requirements: &mut Requirements) -> Result<Vec<Speci
 }
 
 pub fn write_special(rows: &[Special], out: &mut String) {
-    let _ = writeln!(
-        out,
-        "pub(crate) static SPECIAL: [SpecialRow; {}] = [",
-        rows.len()
-    );
+    let _ = writeln!(out, "pub(crate) static SPECIAL: [SpecialRow; {}] = [", rows.len());
     for row in rows {
         let _ = writeln!(
             out,
@@ -141,11 +123,7 @@ pub fn write_special(rows: &[Special], out: &mut String) {
     }
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|&a, &b| rows[a].name.cmp(&rows[b].name));
-    let _ = writeln!(
-        out,
-        "];\npub(crate) static SPECIAL_BY_NAME: [u8; {}] = {order:?};",
-        rows.len()
-    );
+    let _ = writeln!(out, "];\npub(crate) static SPECIAL_BY_NAME: [u8; {}] = {order:?};", rows.len());
 }
 
 /// One line of `types.isa`.
@@ -183,10 +161,7 @@ pub fn write_types(rows: &[Type], out: &mut String) {
             row.name,
             row.container,
             row.accepts.bytes().fold(0, |set, class| {
-                set | b"busfhp"
-                    .iter()
-                    .position(|&other| other == class)
-                    .map_or(0, |bit| 1 << bit)
+                set | b"busfhp".iter().position(|&other| other == class).map_or(0, |bit| 1 << bit)
             }),
             has("int"),
             has("float")

@@ -36,11 +36,7 @@ impl Tokens {
             size *= 2;
         }
         let mut table = vec![u16::MAX; size];
-        let _ = writeln!(
-            out,
-            "pub(crate) static TOKENS: [&str; {}] = [",
-            self.texts.len()
-        );
+        let _ = writeln!(out, "pub(crate) static TOKENS: [&str; {}] = [", self.texts.len());
         for (text, &number) in &self.texts {
             let _ = writeln!(out, "{text:?},");
             let mut slot = hash_text(text.as_bytes()) as usize & (size - 1);
@@ -49,10 +45,7 @@ impl Tokens {
             }
             table[slot] = number;
         }
-        let _ = writeln!(
-            out,
-            "];\npub(crate) static TOKEN_HASH: [u16; {size}] = {table:?};"
-        );
+        let _ = writeln!(out, "];\npub(crate) static TOKEN_HASH: [u16; {size}] = {table:?};");
     }
 
     /// The type of a piece that names one, and the numbers in its text.
@@ -61,29 +54,16 @@ impl Tokens {
         let kinds: Vec<u16> = self.texts.keys().map(of).collect();
         let _ = writeln!(out, "pub(crate) static TOKEN_TYPE: &[u16] = &{kinds:?};");
         let numbers: Vec<u16> = self.texts.keys().map(|text| first_number(text)).collect();
-        let _ = writeln!(
-            out,
-            "pub(crate) static TOKEN_NUMBER: &[u16] = &{numbers:?};"
-        );
-        let shapes: Vec<[u16; 3]> = self
-            .texts
-            .keys()
-            .map(|text| ['m', 'n', 'k'].map(|side| shape(text, side)))
-            .collect();
-        let _ = writeln!(
-            out,
-            "pub(crate) static TOKEN_SHAPE: &[[u16; 3]] = &{shapes:?};"
-        );
+        let _ = writeln!(out, "pub(crate) static TOKEN_NUMBER: &[u16] = &{numbers:?};");
+        let shapes: Vec<[u16; 3]> =
+            self.texts.keys().map(|text| ['m', 'n', 'k'].map(|side| shape(text, side))).collect();
+        let _ = writeln!(out, "pub(crate) static TOKEN_SHAPE: &[[u16; 3]] = &{shapes:?};");
     }
 
     pub fn constants(&self) -> String {
         let mut out = String::from("use super::Tok;\n");
         for (text, number) in &self.texts {
-            let _ = writeln!(
-                out,
-                "/// `.{text}`\npub const {}: Tok = Tok({number});",
-                constant_name(text)
-            );
+            let _ = writeln!(out, "/// `.{text}`\npub const {}: Tok = Tok({number});", constant_name(text));
         }
         out
     }
@@ -91,13 +71,9 @@ impl Tokens {
 
 /// The first number in a text, or 0.
 fn first_number(text: &str) -> u16 {
-    let start = text
-        .find(|c: char| c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
     let digits = &text[start..];
-    let end = digits
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(digits.len());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     digits[..end].parse().unwrap_or(0)
 }
 
@@ -105,9 +81,7 @@ fn first_number(text: &str) -> u16 {
 fn shape(text: &str, side: char) -> u16 {
     text.find(side).map_or(0, |at| {
         let digits = &text[at + 1..];
-        let end = digits
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(digits.len());
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         digits[..end].parse().unwrap_or(0)
     })
 }
@@ -121,11 +95,7 @@ fn constant_name(text: &str) -> String {
         name.push('_');
     }
     for part in text.chars() {
-        name.push(if part == ':' {
-            '_'
-        } else {
-            part.to_ascii_uppercase()
-        });
+        name.push(if part == ':' { '_' } else { part.to_ascii_uppercase() });
     }
     name
 }

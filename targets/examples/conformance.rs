@@ -3,9 +3,7 @@
 //! `conformance DIR [-v FILTER]`: DIR holds `*.jsonl` files of forms and refused forms, uncompressed.
 //! With `-v`, prints each disagreement of the families that contain FILTER.
 
-use ptxc_targets::{
-    Checker, Declarations, Diagnostic, PtxVersion, Sink, Statement, Target, walk_module,
-};
+use ptxc_targets::{Checker, Declarations, Diagnostic, PtxVersion, Sink, Statement, Target, walk_module};
 use std::collections::BTreeMap;
 
 /// Reads one value of a flat JSON object.
@@ -32,11 +30,7 @@ fn list(line: &str, key: &str) -> Vec<String> {
     };
     let rest = &line[start + key.len() + 5..];
     let end = rest.find(']').unwrap_or(0);
-    rest[..end]
-        .split(',')
-        .map(|word| word.trim().trim_matches('"').to_owned())
-        .filter(|w| !w.is_empty())
-        .collect()
+    rest[..end].split(',').map(|word| word.trim().trim_matches('"').to_owned()).filter(|w| !w.is_empty()).collect()
 }
 
 struct Probe<'a> {
@@ -74,11 +68,7 @@ fn module(line: &str) -> String {
     let module = format!("{}\n{}", get("module"), get("module_decl"));
     match text(line, "func_params") {
         Some(parameters) => {
-            format!(
-                "{module}\n.visible .func f({parameters}) {{\n{{ {} {} }}\nret;\n}}",
-                get("decl"),
-                get("ptx")
-            )
+            format!("{module}\n.visible .func f({parameters}) {{\n{{ {} {} }}\nret;\n}}", get("decl"), get("ptx"))
         }
         None => format!(
             "{module}\n.visible .entry k({}) {{\n{{ {} {} }}\nret;\n}}",
@@ -106,10 +96,7 @@ fn main() {
     let mut counts: BTreeMap<String, Count> = BTreeMap::new();
     let tried: Vec<Target> = "sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100a sm_100f sm_103a sm_107a sm_107f sm_110a sm_120 sm_120a sm_121a"
         .split(' ').map(|name| name.parse().unwrap()).collect();
-    let mut files: Vec<_> = std::fs::read_dir(&arguments[1])
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut files: Vec<_> = std::fs::read_dir(&arguments[1]).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     for file in files {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
@@ -122,21 +109,14 @@ fn main() {
             let section = text(line, "section").unwrap_or_default();
             let family = format!("{section} {family}");
             let verbose = filter.as_ref().is_some_and(|filter| {
-                family.split(' ').any(|word| word == filter)
-                    || family.starts_with(&format!("{filter}."))
+                family.split(' ').any(|word| word == filter) || family.starts_with(&format!("{filter}."))
             });
             let count = counts.entry(family).or_default();
-            let mut probe = Probe {
-                checker: &mut checker,
-                versions: None,
-                problem: None,
-            };
+            let mut probe = Probe { checker: &mut checker, versions: None, problem: None };
             walk_module(&module(line), &mut probe);
             let versions = match probe.problem {
                 Some(_) => [None; Target::ALL.len()],
-                None => probe
-                    .versions
-                    .unwrap_or([Some(PtxVersion::MIN); Target::ALL.len()]),
+                None => probe.versions.unwrap_or([Some(PtxVersion::MIN); Target::ALL.len()]),
             };
             let ptx = text(line, "ptx").unwrap_or_default();
             if refused {
@@ -147,10 +127,7 @@ fn main() {
                     println!(
                         "TAKES {ptx} | {} | {}",
                         text(line, "decl").unwrap_or_default(),
-                        text(line, "message")
-                            .or(text(line, "error"))
-                            .unwrap_or_default()
-                            .replace('\n', " ")
+                        text(line, "message").or(text(line, "error")).unwrap_or_default().replace('\n', " ")
                     );
                 }
                 continue;
@@ -170,21 +147,15 @@ fn main() {
             }
             let agree = extra.is_empty() && missing.is_empty();
             count.agree += usize::from(agree);
-            let at: Option<Target> =
-                text(line, "min_version_target").and_then(|name| name.parse().ok());
+            let at: Option<Target> = text(line, "min_version_target").and_then(|name| name.parse().ok());
             let wanted = text(line, "min_version").unwrap_or_default();
-            let ours = at
-                .and_then(|at| versions[at.index()])
-                .map_or("-".to_owned(), |version| version.to_string());
+            let ours = at.and_then(|at| versions[at.index()]).map_or("-".to_owned(), |version| version.to_string());
             count.version += usize::from(ours == wanted);
             if verbose && (!agree || ours != wanted) {
                 if agree {
                     println!("VERSION {ptx} | {ours} should be {wanted}");
                 } else if let Some(problem) = probe.problem {
-                    println!(
-                        "REFUSES {ptx} | {} | {problem}",
-                        text(line, "decl").unwrap_or_default()
-                    );
+                    println!("REFUSES {ptx} | {} | {problem}", text(line, "decl").unwrap_or_default());
                 } else {
                     println!(
                         "TARGETS {ptx} | extra {} missing {} (version {wanted})",
@@ -201,10 +172,7 @@ fn main() {
 fn report(counts: &BTreeMap<String, Count>) {
     let mut all = Count::default();
     for (family, count) in counts {
-        if count.agree < count.forms
-            || count.version < count.forms
-            || count.refused_agree < count.refused
-        {
+        if count.agree < count.forms || count.version < count.forms || count.refused_agree < count.refused {
             println!(
                 "{family:44} accept {}/{} version {} refused {}/{}",
                 count.agree, count.forms, count.version, count.refused_agree, count.refused

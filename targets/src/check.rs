@@ -39,32 +39,20 @@ type Shapes = SmallVec<[Shape; 32]>;
 impl Checker {
     /// A checker for code of that `.target` and `.version`.
     pub fn new(target: Target, version: PtxVersion) -> Checker {
-        Checker {
-            target,
-            version,
-            known: FxHashMap::default(),
-            mnemonics: Vec::new(),
-        }
+        Checker { target, version, known: FxHashMap::default(), mnemonics: Vec::new() }
     }
 
     /// Checks one statement.
     ///
     /// # Errors
     /// The first thing that is wrong with it.
-    pub fn check(
-        &mut self,
-        statement: &Statement,
-        declarations: &Declarations,
-    ) -> Result<(), Diagnostic> {
+    pub fn check(&mut self, statement: &Statement, declarations: &Declarations) -> Result<(), Diagnostic> {
         let mut needs = Needs::default();
         let shapes = shapes(statement, declarations, &mut needs)?;
         match needs.version(self.target) {
             Ok(version) if version <= self.version => {}
             Ok(version) => {
-                let message = format!(
-                    "an operand needs .version {version}, the file has {}",
-                    self.version
-                );
+                let message = format!("an operand needs .version {version}, the file has {}", self.version);
                 return Err(at_mnemonic(statement, message));
             }
             Err(message) => return Err(at_mnemonic(statement, message)),
@@ -72,10 +60,7 @@ impl Checker {
         let mnemonic = self.mnemonic(statement);
         let mnemonic = &self.mnemonics[mnemonic];
         let Some(arguments) = Arguments::new(&shapes) else {
-            return Err(at_mnemonic(
-                statement,
-                "the operands are no whole trees".to_owned(),
-            ));
+            return Err(at_mnemonic(statement, "the operands are no whole trees".to_owned()));
         };
         let (target, version) = (self.target.index(), self.version.number());
         for candidate in &mnemonic.candidates {
@@ -85,19 +70,11 @@ impl Checker {
                 {
                     return Ok(());
                 }
-            } else if candidate.versions[target] <= version
-                && operands::fit(candidate, &arguments).is_ok()
-            {
+            } else if candidate.versions[target] <= version && operands::fit(candidate, &arguments).is_ok() {
                 return Ok(());
             }
         }
-        Err(explain(
-            mnemonic,
-            statement,
-            &arguments,
-            self.target,
-            self.version,
-        ))
+        Err(explain(mnemonic, statement, &arguments, self.target, self.version))
     }
 
     /// The lowest version of every target that takes the statement, by [`Target::index`].
@@ -115,10 +92,7 @@ impl Checker {
         let mnemonic = &self.mnemonics[mnemonic];
         let mut versions = [None; Target::ALL.len()];
         let Some(arguments) = Arguments::new(&shapes) else {
-            return Err(at_mnemonic(
-                statement,
-                "the operands are no whole trees".to_owned(),
-            ));
+            return Err(at_mnemonic(statement, "the operands are no whole trees".to_owned()));
         };
         let mut any = false;
         for candidate in &mnemonic.candidates {
@@ -138,13 +112,7 @@ impl Checker {
         }
         match any {
             true => Ok(versions),
-            false => Err(explain(
-                mnemonic,
-                statement,
-                &arguments,
-                self.target,
-                self.version,
-            )),
+            false => Err(explain(mnemonic, statement, &arguments, self.target, self.version)),
         }
     }
 
@@ -161,21 +129,13 @@ impl Checker {
                 }
                 let candidates = matching::candidates(&toks);
                 let error = candidates.is_empty().then(|| explain::unmatched(&toks));
-                Mnemonic {
-                    toks,
-                    candidates,
-                    error,
-                }
+                Mnemonic { toks, candidates, error }
             }
             Err(piece) => Mnemonic {
                 toks: SmallVec::new(),
                 candidates: Vec::new(),
                 error: Some(crate::form::unknown_piece(
-                    &statement
-                        .mnemonic
-                        .split('.')
-                        .map_while(Tok::from_text)
-                        .collect::<Vec<_>>(),
+                    &statement.mnemonic.split('.').map_while(Tok::from_text).collect::<Vec<_>>(),
                     piece,
                 )),
             },
@@ -190,10 +150,7 @@ impl Checker {
 }
 
 fn at_mnemonic(statement: &Statement, message: String) -> Diagnostic {
-    Diagnostic {
-        message,
-        span: statement.mnemonic_span,
-    }
+    Diagnostic { message, span: statement.mnemonic_span }
 }
 
 fn explain(
@@ -209,25 +166,13 @@ fn explain(
     let mut best: Option<(usize, Diagnostic)> = None;
     for candidate in &mnemonic.candidates {
         let (rank, diagnostic) = match accept(candidate, arguments) {
-            Ok((candidate, _)) => (
-                usize::MAX,
-                at_mnemonic(statement, too_new(&candidate, target, version)),
-            ),
-            Err(problem @ Problem::Forbidden(_)) => (
-                usize::MAX - 1,
-                at_mnemonic(
-                    statement,
-                    problem.error(candidate, &mnemonic.toks).to_string(),
-                ),
-            ),
+            Ok((candidate, _)) => (usize::MAX, at_mnemonic(statement, too_new(&candidate, target, version))),
+            Err(problem @ Problem::Forbidden(_)) => {
+                (usize::MAX - 1, at_mnemonic(statement, problem.error(candidate, &mnemonic.toks).to_string()))
+            }
             Err(Problem::Operands(mismatch)) => {
-                let message = Problem::Operands(mismatch)
-                    .error(candidate, &mnemonic.toks)
-                    .to_string();
-                let span = statement
-                    .nodes
-                    .get(mismatch.argument)
-                    .map_or(statement.mnemonic_span, |node| node.span);
+                let message = Problem::Operands(mismatch).error(candidate, &mnemonic.toks).to_string();
+                let span = statement.nodes.get(mismatch.argument).map_or(statement.mnemonic_span, |node| node.span);
                 (mismatch.argument, Diagnostic { message, span })
             }
         };
@@ -235,10 +180,7 @@ fn explain(
             best = Some((rank, diagnostic));
         }
     }
-    best.map_or_else(
-        || at_mnemonic(statement, String::new()),
-        |(_, diagnostic)| diagnostic,
-    )
+    best.map_or_else(|| at_mnemonic(statement, String::new()), |(_, diagnostic)| diagnostic)
 }
 
 fn too_new(candidate: &Candidate, target: Target, version: PtxVersion) -> String {
@@ -267,9 +209,7 @@ impl Needs {
         let mut version = target.min_ptx();
         for need in &self.0 {
             version = version.max(match need {
-                Need::Special(register) => register
-                    .requirement(target)
-                    .map_err(|refusal| refusal.to_string())?,
+                Need::Special(register) => register.requirement(target).map_err(|refusal| refusal.to_string())?,
                 Need::Wide if target.sm() < 70 => {
                     return Err(format!("`.b128` needs sm_70 or higher, target is {target}"));
                 }
@@ -281,11 +221,7 @@ impl Needs {
 }
 
 /// The shapes of a statement's operands, with every name looked up.
-fn shapes(
-    statement: &Statement,
-    declarations: &Declarations,
-    needs: &mut Needs,
-) -> Result<Shapes, Diagnostic> {
+fn shapes(statement: &Statement, declarations: &Declarations, needs: &mut Needs) -> Result<Shapes, Diagnostic> {
     if let Some(guard) = statement.guard
         && declarations.lookup(guard.register) != Some(Symbol::Register(RegType::Pred))
     {
@@ -315,18 +251,10 @@ fn shapes(
 }
 
 fn refuse(node: &Node, message: String) -> Diagnostic {
-    Diagnostic {
-        message,
-        span: node.span,
-    }
+    Diagnostic { message, span: node.span }
 }
 
-fn name(
-    node: &Node,
-    declarations: &Declarations,
-    base: bool,
-    needs: &mut Needs,
-) -> Result<Shape, Diagnostic> {
+fn name(node: &Node, declarations: &Declarations, base: bool, needs: &mut Needs) -> Result<Shape, Diagnostic> {
     let text = node.text;
     let symbol = match declarations.lookup(text) {
         Some(symbol) => symbol,
@@ -341,12 +269,8 @@ fn name(
             _ => Err(refuse(node, format!("`{text}` is no predicate register"))),
         };
     }
-    if node.offset.is_some() && !base && matches!(symbol, Symbol::Register(_) | Symbol::Vector(..))
-    {
-        return Err(refuse(
-            node,
-            format!("`{text}` with an offset stands outside an address"),
-        ));
+    if node.offset.is_some() && !base && matches!(symbol, Symbol::Register(_) | Symbol::Vector(..)) {
+        return Err(refuse(node, format!("`{text}` with an offset stands outside an address")));
     }
     Ok(match symbol {
         Symbol::Register(ty) => {
@@ -365,16 +289,11 @@ fn name(
 }
 
 /// `%tid.x`, `%v.x`, `%r1.b0`, or an unknown name.
-fn component(
-    node: &Node,
-    declarations: &Declarations,
-    needs: &mut Needs,
-) -> Result<Shape, Diagnostic> {
-    if let Some(register) = SpecialReg::from_name(node.text).filter(|_| node.text.starts_with('%'))
-    {
+fn component(node: &Node, declarations: &Declarations, needs: &mut Needs) -> Result<Shape, Diagnostic> {
+    if let Some(register) = SpecialReg::from_name(node.text).filter(|_| node.text.starts_with('%')) {
         needs.0.push(Need::Special(register));
         return Ok(match register.lanes() {
-            1 => Shape::Special(register.ty()),
+            1 => Shape::SpecialOf(register.ty()),
             lanes => Shape::WideRegister(register.ty(), lanes),
         });
     }

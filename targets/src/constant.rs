@@ -104,10 +104,7 @@ fn literal(reader: &mut Reader) -> Option<i64> {
         reader.at += "WARP_SZ".len();
         return Some(32);
     }
-    let end = rest
-        .bytes()
-        .position(|byte| !byte.is_ascii_alphanumeric())
-        .unwrap_or(rest.len());
+    let end = rest.bytes().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(rest.len());
     let word = rest.get(..end)?;
     let digits = word.strip_suffix('U').unwrap_or(word);
     let radix = |prefix: &str| digits.strip_prefix(prefix);

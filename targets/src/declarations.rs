@@ -48,9 +48,7 @@ impl<'a> Declarations<'a> {
         let fresh = match before {
             None => true,
             Some(_) if self.scopes.is_empty() => false,
-            Some(_) => !self.undo[scope..]
-                .iter()
-                .any(|undo| matches!(undo, Undo::Name(other, _) if *other == name)),
+            Some(_) => !self.undo[scope..].iter().any(|undo| matches!(undo, Undo::Name(other, _) if *other == name)),
         };
         if !self.scopes.is_empty() {
             self.undo.push(Undo::Name(name, before));
@@ -72,9 +70,7 @@ impl<'a> Declarations<'a> {
             return Some(symbol);
         }
         let prefix = name.trim_end_matches(|last: char| last.is_ascii_digit());
-        let digits = name
-            .get(prefix.len()..)
-            .filter(|digits| !digits.is_empty())?;
+        let digits = name.get(prefix.len()..).filter(|digits| !digits.is_empty())?;
         // A prefix may itself end in digits, as in `%r1_<4>` against `%a1<4>`; try every split.
         for split in 0..digits.len().min(9) {
             let (more, index) = digits.split_at(split);

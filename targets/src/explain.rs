@@ -16,11 +16,9 @@ pub(crate) fn unmatched(toks: &[Tok]) -> FormError {
         return FormError::UnknownInstruction(head.to_string());
     }
     let known = |piece: Tok| {
-        forms.iter().any(|form| {
-            matching::slots(*form)
-                .iter()
-                .any(|slot| matching::alternatives(slot).contains(&piece.0))
-        })
+        forms
+            .iter()
+            .any(|form| matching::slots(*form).iter().any(|slot| matching::alternatives(slot).contains(&piece.0)))
     };
     if let Some(stranger) = toks.iter().find(|piece| !known(**piece)) {
         return FormError::UnknownModifier {
@@ -44,9 +42,7 @@ pub(crate) fn hint(forms: &[u16], stranger: &str) -> String {
             for &piece in matching::alternatives(slot) {
                 let text = Tok(piece).text();
                 let distance = distance(stranger, text);
-                if distance * 2 <= stranger.len().max(2)
-                    && !near.iter().any(|(_, other)| *other == text)
-                {
+                if distance * 2 <= stranger.len().max(2) && !near.iter().any(|(_, other)| *other == text) {
                     near.push((distance, text));
                 }
             }
@@ -63,10 +59,7 @@ pub(crate) fn hint(forms: &[u16], stranger: &str) -> String {
 
 /// Edit distance of two short texts.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (
-        &a.as_bytes()[..a.len().min(48)],
-        &b.as_bytes()[..b.len().min(48)],
-    );
+    let (a, b) = (&a.as_bytes()[..a.len().min(48)], &b.as_bytes()[..b.len().min(48)]);
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, left) in a.iter().enumerate() {
         let mut diagonal = i;
@@ -95,11 +88,7 @@ fn closest(forms: &[u16], toks: &[Tok]) -> Option<String> {
                 None => missing.push(slot),
             }
         }
-        if left.is_empty()
-            && best
-                .as_ref()
-                .is_none_or(|(count, _)| missing.len() < *count)
-        {
+        if left.is_empty() && best.as_ref().is_none_or(|(count, _)| missing.len() < *count) {
             let names: Vec<String> = missing.iter().map(|slot| values(slot)).collect();
             best = Some((missing.len(), names.join(" and ")));
         }
@@ -109,11 +98,7 @@ fn closest(forms: &[u16], toks: &[Tok]) -> Option<String> {
 
 fn values(slot: &tables::SlotRow) -> String {
     let pieces = matching::alternatives(slot);
-    let mut text: Vec<String> = pieces
-        .iter()
-        .take(6)
-        .map(|piece| format!("`.{}`", Tok(*piece)))
-        .collect();
+    let mut text: Vec<String> = pieces.iter().take(6).map(|piece| format!("`.{}`", Tok(*piece))).collect();
     if pieces.len() > 6 {
         text.push("…".to_owned());
     }
@@ -130,11 +115,7 @@ pub(crate) fn mismatch(candidate: &Candidate, at: Mismatch, toks: &[Tok]) -> Str
                 .iter()
                 .filter(|other| other.row.flags & (flag::PAIRED | flag::INSIDE) == 0)
                 .count();
-            format!(
-                "operand {number} of `{text}` (`{}`) must be {}",
-                check.row.name,
-                wanted(check)
-            )
+            format!("operand {number} of `{text}` (`{}`) must be {}", check.row.name, wanted(check))
         }
     }
 }
@@ -153,9 +134,7 @@ fn wanted(check: &OperandCheck) -> String {
     if flags & flag::GROUP != 0 {
         return "a list in parentheses".to_owned();
     }
-    let ty = tables::TYPES
-        .get(usize::from(check.ty))
-        .map_or("", |row| row.container.text());
+    let ty = tables::TYPES.get(usize::from(check.ty)).map_or("", |row| row.container.text());
     let range = match flags & flag::RANGE {
         0 => String::new(),
         _ => format!(" from {} to {}", check.row.lo, check.row.hi),

@@ -32,14 +32,8 @@ pub(crate) enum Question {
     Symbol,
 }
 
-const QUESTIONS: [Question; 6] = [
-    Question::Present,
-    Question::Immediate,
-    Question::Vector,
-    Question::Sink,
-    Question::Pair,
-    Question::Symbol,
-];
+const QUESTIONS: [Question; 6] =
+    [Question::Present, Question::Immediate, Question::Vector, Question::Sink, Question::Pair, Question::Symbol];
 
 /// The value of the code at `at`, with the mnemonic's pieces in `binding`. `operand` answers
 /// questions about operands; static code asks none.
@@ -85,11 +79,7 @@ pub(crate) fn evaluate(at: u32, binding: &Binding, operand: &dyn Fn(Question, u1
             op::SELECT => {
                 let no = stack.pop().unwrap_or(0);
                 let yes = stack.pop().unwrap_or(0);
-                if stack.pop().unwrap_or(0) != 0 {
-                    yes
-                } else {
-                    no
-                }
+                if stack.pop().unwrap_or(0) != 0 { yes } else { no }
             }
             operator => {
                 let right = stack.pop().unwrap_or(0);
@@ -136,9 +126,7 @@ fn type_of(piece: u16) -> i32 {
 }
 
 fn type_bits(ty: i32) -> i32 {
-    tables::TYPES
-        .get(ty as usize)
-        .map_or(0, |row| i32::from(row.container.bits()))
+    tables::TYPES.get(ty as usize).map_or(0, |row| i32::from(row.container.bits()))
 }
 
 /// The type of the same class and twice the size.

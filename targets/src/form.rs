@@ -46,8 +46,10 @@ pub enum Shape {
     Opaque(RegType),
     /// A branch target.
     Label,
+    /// A special register.
+    Special,
     /// A special register of that type.
-    Special(RegType),
+    SpecialOf(RegType),
 }
 
 /// Which bytes or halves of a register a video instruction takes (PTX ISA 9.7.20).
@@ -171,10 +173,7 @@ impl Form {
             .filter(|(_, place)| **place != u16::MAX)
             .map(|(check, _)| describe(check))
             .collect();
-        Form {
-            operands,
-            candidate,
-        }
+        Form { operands, candidate }
     }
 
     /// The operands that are there, in PTX's order, destinations first; parts of an address and
@@ -205,12 +204,8 @@ impl Form {
 
     /// The piece that fills the slot `name` of the table, if one does.
     pub fn modifier(&self, name: &str) -> Option<Tok> {
-        let at = matching::slots(self.candidate.form)
-            .iter()
-            .position(|slot| slot.name == name)?;
-        Some(self.candidate.binding.get(at as u16))
-            .filter(|piece| *piece != matching::EMPTY)
-            .map(Tok)
+        let at = matching::slots(self.candidate.form).iter().position(|slot| slot.name == name)?;
+        Some(self.candidate.binding.get(at as u16)).filter(|piece| *piece != matching::EMPTY).map(Tok)
     }
 
     /// The lowest `.version` with which `target` takes the form.
@@ -226,14 +221,13 @@ impl Form {
 pub(crate) fn refusal(candidate: &Candidate, target: Target) -> Result<PtxVersion, Refusal> {
     match candidate.versions[target.index()] {
         u8::MAX => {
-            let refused = candidate.requirements.iter().find(|number| {
-                tables::REQUIREMENTS[usize::from(**number)].versions[target.index()] == u8::MAX
-            });
+            let refused = candidate
+                .requirements
+                .iter()
+                .find(|number| tables::REQUIREMENTS[usize::from(**number)].versions[target.index()] == u8::MAX);
             Err(Refusal {
                 what: format!("`{}`", mnemonic(candidate.binding.pieces())),
-                needs: refused
-                    .map_or("", |number| tables::REQUIREMENTS[usize::from(*number)].text)
-                    .to_owned(),
+                needs: refused.map_or("", |number| tables::REQUIREMENTS[usize::from(*number)].text).to_owned(),
                 target,
             })
         }
@@ -303,8 +297,8 @@ fn describe(check: &OperandCheck) -> OperandDesc {
 /// No form fits; the error says what is wrong with the one that came closest.
 pub fn resolve(toks: &[Tok], shapes: &[Shape]) -> Result<Form, FormError> {
     let candidates = matching::candidates(toks);
-    let arguments = Arguments::new(shapes)
-        .ok_or_else(|| FormError::Operands("the operands are no whole trees".to_owned()))?;
+    let arguments =
+        Arguments::new(shapes).ok_or_else(|| FormError::Operands("the operands are no whole trees".to_owned()))?;
     let mut best: Option<(usize, FormError)> = None;
     for candidate in &candidates {
         let problem = match accept(candidate, &arguments) {
@@ -337,24 +331,17 @@ impl Problem {
             Problem::Forbidden(message) => {
                 FormError::Combination(format!("`{}`: {message}", mnemonic(toks.iter().copied())))
             }
-            Problem::Operands(mismatch) => {
-                FormError::Operands(explain::mismatch(candidate, *mismatch, toks))
-            }
+            Problem::Operands(mismatch) => FormError::Operands(explain::mismatch(candidate, *mismatch, toks)),
         }
     }
 }
 
 /// The candidate with its operands known, and where they are.
-pub(crate) fn accept<'a>(
-    candidate: &'a Candidate,
-    arguments: &Arguments,
-) -> Result<(Candidate, Places), Problem> {
+pub(crate) fn accept(candidate: &Candidate, arguments: &Arguments) -> Result<(Candidate, Places), Problem> {
     let places = operands::fit(candidate, arguments).map_err(Problem::Operands)?;
     let mut candidate: Candidate = candidate.clone();
     if candidate.dynamic {
-        candidate.apply_dynamic(&|question, operand| {
-            operands::answer(arguments, &places, question, operand)
-        });
+        candidate.apply_dynamic(&|question, operand| operands::answer(arguments, &places, question, operand));
     }
     match candidate.forbidden {
         Some(message) => Err(Problem::Forbidden(message)),
@@ -365,9 +352,7 @@ pub(crate) fn accept<'a>(
 /// `toks` in the specification's order, as they are where no form has them.
 pub(crate) fn spec_order(toks: &[Tok]) -> Vec<Tok> {
     let candidates = matching::candidates(toks);
-    let allowed = candidates
-        .iter()
-        .find(|candidate| candidate.forbidden.is_none());
+    let allowed = candidates.iter().find(|candidate| candidate.forbidden.is_none());
     match allowed.or(candidates.first()) {
         Some(candidate) => candidate.binding.pieces().collect(),
         None => toks.to_vec(),
@@ -378,27 +363,17 @@ pub(crate) fn spec_order(toks: &[Tok]) -> Vec<Tok> {
 pub(crate) fn unknown_piece(before: &[Tok], piece: &str) -> FormError {
     match before.first() {
         None => FormError::UnknownInstruction(piece.to_owned()),
-        Some(head) => FormError::UnknownModifier {
-            piece: piece.to_owned(),
-            instruction: head.to_string(),
-            hint: String::new(),
-        },
+        Some(head) => {
+            FormError::UnknownModifier { piece: piece.to_owned(), instruction: head.to_string(), hint: String::new() }
+        }
     }
 }
 
 /// The version that requirement `index` sets on `target`; `what` is named in the refusal.
-pub(crate) fn requirement_on(
-    index: u16,
-    target: Target,
-    what: &str,
-) -> Result<PtxVersion, Refusal> {
+pub(crate) fn requirement_on(index: u16, target: Target, what: &str) -> Result<PtxVersion, Refusal> {
     let requirement = &tables::REQUIREMENTS[usize::from(index)];
     match requirement.versions[target.index()] {
-        u8::MAX => Err(Refusal {
-            what: what.to_owned(),
-            needs: requirement.text.to_owned(),
-            target,
-        }),
+        u8::MAX => Err(Refusal { what: what.to_owned(), needs: requirement.text.to_owned(), target }),
         number => Ok(PtxVersion::from_row(number).max(target.min_ptx())),
     }
 }

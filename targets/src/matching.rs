@@ -22,10 +22,7 @@ impl Binding {
 
     /// The pieces in the specification's order.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Tok> + '_ {
-        self.0
-            .iter()
-            .filter(|piece| **piece != EMPTY)
-            .map(|piece| Tok(*piece))
+        self.0.iter().filter(|piece| **piece != EMPTY).map(|piece| Tok(*piece))
     }
 }
 
@@ -119,12 +116,7 @@ fn bind(form: u16, toks: &[Tok]) -> Option<Binding> {
     if toks.len() < mandatory || toks.len() > slots.len() {
         return None;
     }
-    let mut search = Search {
-        slots,
-        toks,
-        filled: SmallVec::from_elem(EMPTY, slots.len()),
-        ordered: true,
-    };
+    let mut search = Search { slots, toks, filled: SmallVec::from_elem(EMPTY, slots.len()), ordered: true };
     if search.place(0, 0) {
         return Some(Binding(search.filled));
     }
@@ -145,11 +137,7 @@ impl Search<'_> {
     /// that holds for types and layouts, and the other pieces go anywhere.
     fn place(&mut self, at: usize, from: usize) -> bool {
         let Some(&piece) = self.toks.get(at) else {
-            return self
-                .slots
-                .iter()
-                .zip(&self.filled)
-                .all(|(slot, held)| slot.optional || *held != EMPTY);
+            return self.slots.iter().zip(&self.filled).all(|(slot, held)| slot.optional || *held != EMPTY);
         };
         let keeps_order = self.ordered || at == 0 || keeps_order(piece);
         let start = if keeps_order { from } else { 0 };
@@ -173,8 +161,7 @@ impl Search<'_> {
 
 /// Types and layouts say which operand they speak of by their place.
 fn keeps_order(piece: Tok) -> bool {
-    tables::TOKEN_TYPE[piece.index()] != u16::MAX
-        || matches!(piece.text(), "row" | "col" | "hi" | "lo" | "wide" | "to")
+    tables::TOKEN_TYPE[piece.index()] != u16::MAX || matches!(piece.text(), "row" | "col" | "hi" | "lo" | "wide" | "to")
 }
 
 impl Candidate {
@@ -214,11 +201,7 @@ impl Candidate {
 
     fn apply(&mut self, rule: &tables::RuleRow) {
         match rule.kind {
-            0 => {
-                self.forbidden = self
-                    .forbidden
-                    .or(Some(tables::MESSAGES[rule.value as usize]))
-            }
+            0 => self.forbidden = self.forbidden.or(Some(tables::MESSAGES[rule.value as usize])),
             1 => self.require(rule.value as u16),
             _ => self.effects = self.effects | Effects(rule.value),
         }
@@ -238,10 +221,7 @@ impl Candidate {
     }
 
     /// Applies the rules that depend on operands.
-    pub(crate) fn apply_dynamic(
-        &mut self,
-        operand: &dyn Fn(crate::expression::Question, u16) -> bool,
-    ) {
+    pub(crate) fn apply_dynamic(&mut self, operand: &dyn Fn(crate::expression::Question, u16) -> bool) {
         for rule in rules(self.form) {
             if rule.dynamic && evaluate(rule.code, &self.binding, operand) != 0 {
                 self.apply(rule);

@@ -20,12 +20,8 @@ pub trait Sink {
 
 /// Reads `text` and hands every statement to `sink`.
 pub fn walk_module(text: &str, sink: &mut dyn Sink) {
-    let mut walker = Walker {
-        reader: Reader { text, at: 0 },
-        names: Declarations::new(),
-        sink,
-        statement: Statement::default(),
-    };
+    let mut walker =
+        Walker { reader: Reader { text, at: 0 }, names: Declarations::new(), sink, statement: Statement::default() };
     while walker.top() {}
 }
 
@@ -35,11 +31,7 @@ pub fn check_module(text: &str, target: Target, max_errors: usize) -> Vec<Diagno
     let mut sink = Collector {
         checker: Checker::new(target, PtxVersion::MAX),
         target,
-        limit: if max_errors == 0 {
-            usize::MAX
-        } else {
-            max_errors
-        },
+        limit: if max_errors == 0 { usize::MAX } else { max_errors },
         found: Vec::new(),
     };
     walk_module(text, &mut sink);
@@ -78,10 +70,7 @@ impl Sink for Collector {
 pub fn line_and_column(text: &str, at: u32) -> (usize, usize) {
     let before = &text.as_bytes()[..(at as usize).min(text.len())];
     let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-    let start = before
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     (line, 1 + before.len() - start)
 }
 
@@ -103,14 +92,8 @@ enum Place {
 impl<'a> Walker<'a, '_> {
     /// Reports an error; false ends the walk.
     fn report(&mut self, error: SyntaxError) -> bool {
-        let span = Span {
-            start: error.at as u32,
-            len: 1,
-        };
-        self.sink.error(Diagnostic {
-            message: error.message,
-            span,
-        })
+        let span = Span { start: error.at as u32, len: 1 };
+        self.sink.error(Diagnostic { message: error.message, span })
     }
 
     /// Skips to after the next `;`, or to a brace.
@@ -141,9 +124,7 @@ impl<'a> Walker<'a, '_> {
                         let go_on = self.report(error);
                         let before = self.reader.at;
                         self.recover();
-                        if matches!(self.reader.peek(), Some(b'{' | b'}'))
-                            || before == self.reader.at
-                        {
+                        if matches!(self.reader.peek(), Some(b'{' | b'}')) || before == self.reader.at {
                             self.reader.at += 1;
                         }
                         go_on
@@ -183,10 +164,7 @@ impl<'a> Walker<'a, '_> {
             }
         }
         self.reader.at = end;
-        self.reader
-            .text
-            .get(start..end)
-            .ok_or_else(|| self.reader.error("expected a directive"))
+        self.reader.text.get(start..end).ok_or_else(|| self.reader.error("expected a directive"))
     }
 
     fn directive(&mut self) -> Result<(), SyntaxError> {
@@ -195,14 +173,9 @@ impl<'a> Walker<'a, '_> {
             "version" => {
                 self.reader.space();
                 let rest = self.reader.rest();
-                let end = rest
-                    .bytes()
-                    .position(|b| !(b.is_ascii_digit() || b == b'.'))
-                    .unwrap_or(rest.len());
+                let end = rest.bytes().position(|b| !(b.is_ascii_digit() || b == b'.')).unwrap_or(rest.len());
                 let number = rest.get(..end).unwrap_or("");
-                let version = number
-                    .parse()
-                    .map_err(|_| self.reader.error("unknown .version"))?;
+                let version = number.parse().map_err(|_| self.reader.error("unknown .version"))?;
                 self.reader.at += end;
                 self.sink.version(version);
                 Ok(())
@@ -245,11 +218,7 @@ impl<'a> Walker<'a, '_> {
     }
 
     fn skip_line(&mut self) {
-        while self
-            .reader
-            .peek()
-            .is_some_and(|byte| byte != b'\n' && byte != b';' && byte != b'}')
-        {
+        while self.reader.peek().is_some_and(|byte| byte != b'\n' && byte != b';' && byte != b'}') {
             self.reader.at += 1;
         }
         self.reader.accept(b';');
@@ -307,10 +276,7 @@ impl<'a> Walker<'a, '_> {
             let _ = returns;
             None
         };
-        let name = self
-            .reader
-            .name()
-            .ok_or_else(|| self.reader.error("expected a function's name"))?;
+        let name = self.reader.name().ok_or_else(|| self.reader.error("expected a function's name"))?;
         self.names.declare(name, Symbol::Function);
         self.reader.space();
         let after = self.reader.at;
@@ -320,11 +286,7 @@ impl<'a> Walker<'a, '_> {
         result
     }
 
-    fn rest_of_function(
-        &mut self,
-        returns: Option<usize>,
-        after: usize,
-    ) -> Result<(), SyntaxError> {
+    fn rest_of_function(&mut self, returns: Option<usize>, after: usize) -> Result<(), SyntaxError> {
         if let Some(at) = returns {
             self.reader.at = at;
             self.parameters()?;
@@ -391,10 +353,7 @@ impl<'a> Walker<'a, '_> {
 
     /// Declares every label of the body that starts here, since branches go forward.
     fn labels(&mut self) {
-        let mut reader = Reader {
-            text: self.reader.text,
-            at: self.reader.at,
-        };
+        let mut reader = Reader { text: self.reader.text, at: self.reader.at };
         let mut depth = 0usize;
         let mut fresh = true;
         loop {
@@ -427,13 +386,8 @@ impl<'a> Walker<'a, '_> {
                         if fresh {
                             reader.space();
                             let list = reader.rest();
-                            let prototype = list.starts_with(".callprototype")
-                                || list.starts_with(".calltargets");
-                            let symbol = if prototype {
-                                Symbol::Function
-                            } else {
-                                Symbol::Label
-                            };
+                            let prototype = list.starts_with(".callprototype") || list.starts_with(".calltargets");
+                            let symbol = if prototype { Symbol::Function } else { Symbol::Label };
                             self.names.declare(name, symbol);
                         }
                     }
@@ -557,9 +511,7 @@ impl<'a> Walker<'a, '_> {
                 "v8" => lanes = 8,
                 word => {
                     let known = RegType::from_text(word).or(match word {
-                        "bf16" | "f16x2" | "bf16x2" | "tf32" | "e4m3x2" | "e5m2x2" => {
-                            Some(RegType::B32)
-                        }
+                        "bf16" | "f16x2" | "bf16x2" | "tf32" | "e4m3x2" | "e5m2x2" => Some(RegType::B32),
                         _ => None,
                     });
                     if known.is_none() {
@@ -576,9 +528,7 @@ impl<'a> Walker<'a, '_> {
         let symbol = match (register, lanes) {
             (true, 1) => Symbol::Register(ty),
             (true, lanes) => Symbol::Vector(ty, lanes),
-            _ if matches!(ty, RegType::Texref | RegType::Samplerref | RegType::Surfref) => {
-                Symbol::Opaque(ty)
-            }
+            _ if matches!(ty, RegType::Texref | RegType::Samplerref | RegType::Surfref) => Symbol::Opaque(ty),
             _ => Symbol::Variable(space.unwrap_or(Space::Param)),
         };
         loop {
@@ -598,16 +548,10 @@ impl<'a> Walker<'a, '_> {
 
     fn declarator(&mut self, symbol: Symbol) -> Result<(), SyntaxError> {
         self.reader.space();
-        let name = self
-            .reader
-            .name()
-            .ok_or_else(|| self.reader.error("expected a name"))?;
+        let name = self.reader.name().ok_or_else(|| self.reader.error("expected a name"))?;
         self.reader.space();
         if self.reader.accept(b'<') {
-            let count = self
-                .reader
-                .constant()
-                .and_then(|count| u32::try_from(count).ok());
+            let count = self.reader.constant().and_then(|count| u32::try_from(count).ok());
             self.reader.space();
             match count {
                 Some(count) if self.reader.accept(b'>') => {
@@ -676,16 +620,8 @@ mod tests {
     fn a_module_is_checked_statement_by_statement() {
         let target = "sm_90".parse().unwrap();
         let found = check_module(KERNEL, target, 0);
-        let lines: Vec<String> = found
-            .iter()
-            .map(|one| {
-                format!(
-                    "{}: {}",
-                    line_and_column(KERNEL, one.span.start).0,
-                    one.message
-                )
-            })
-            .collect();
+        let lines: Vec<String> =
+            found.iter().map(|one| format!("{}: {}", line_and_column(KERNEL, one.span.start).0, one.message)).collect();
         assert_eq!(
             lines,
             [

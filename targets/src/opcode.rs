@@ -65,11 +65,7 @@ impl OpcodeTable {
         }
         let start = self.toks.len() as u32;
         self.toks.extend_from_slice(toks);
-        self.entries.push(Entry {
-            start,
-            len: toks.len() as u32,
-            text: text.into(),
-        });
+        self.entries.push(Entry { start, len: toks.len() as u32, text: text.into() });
         self.by_toks.insert(toks.into(), opcode);
         opcode
     }
@@ -81,9 +77,7 @@ impl OpcodeTable {
     pub fn intern_text(&mut self, text: &str) -> Result<Opcode, FormError> {
         let mut toks = smallvec::SmallVec::<[Tok; 16]>::new();
         for piece in text.split('.') {
-            toks.push(
-                Tok::from_text(piece).ok_or_else(|| crate::form::unknown_piece(&toks, piece))?,
-            );
+            toks.push(Tok::from_text(piece).ok_or_else(|| crate::form::unknown_piece(&toks, piece))?);
         }
         Ok(self.intern(&toks))
     }

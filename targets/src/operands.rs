@@ -58,16 +58,9 @@ pub(crate) fn fit(candidate: &Candidate, arguments: &Arguments) -> Result<Places
         checks: &candidate.checks,
         arguments,
         places: SmallVec::from_elem(u16::MAX, candidate.checks.len()),
-        furthest: Mismatch {
-            argument: 0,
-            operand: 0,
-        },
+        furthest: Mismatch { argument: 0, operand: 0 },
     };
-    if matcher.operand(0, 0, None) {
-        Ok(matcher.places)
-    } else {
-        Err(matcher.furthest)
-    }
+    if matcher.operand(0, 0, None) { Ok(matcher.places) } else { Err(matcher.furthest) }
 }
 
 struct Matcher<'a> {
@@ -95,17 +88,9 @@ impl Matcher<'_> {
         if check.row.flags & (flag::INSIDE | flag::PAIRED) == 0
             && let Some(end) = inside
         {
-            return if from == end {
-                self.operand(at, from, None)
-            } else {
-                self.fail(from, at)
-            };
+            return if from == end { self.operand(at, from, None) } else { self.fail(from, at) };
         }
-        let skip = if check.row.parts > 0 {
-            usize::from(check.row.parts)
-        } else {
-            1
-        };
+        let skip = if check.row.parts > 0 { usize::from(check.row.parts) } else { 1 };
         if check.presence == Presence::Never {
             return self.operand(at + skip, from, inside);
         }
@@ -131,16 +116,8 @@ impl Matcher<'_> {
             }
             matches!(shape, Shape::Address(_))
                 && base_fits(check, self.arguments.shapes.get(from + 1).copied())
-                && self.operand(
-                    at + 1,
-                    self.arguments.end(from + 1),
-                    Some(self.arguments.end(from)),
-                )
-        } else if let Some(second) = self
-            .checks
-            .get(at + 1)
-            .filter(|next| next.row.flags & flag::PAIRED != 0)
-        {
+                && self.operand(at + 1, self.arguments.end(from + 1), Some(self.arguments.end(from)))
+        } else if let Some(second) = self.checks.get(at + 1).filter(|next| next.row.flags & flag::PAIRED != 0) {
             match shape {
                 Shape::Pair if second.presence != Presence::Never => {
                     let middle = self.arguments.end(from + 1);
@@ -169,16 +146,13 @@ impl Matcher<'_> {
     fn fits(&self, at: usize, from: usize) -> bool {
         let check = &self.checks[at];
         match self.arguments.shapes[from] {
+            Shape::Vector(_) if check.row.flags & flag::GROUP != 0 => true,
             Shape::Vector(count) => {
                 let elements = &self.arguments.shapes[from + 1..self.arguments.end(from)];
-                check.row.len != 0
-                    && count == check.len
-                    && elements.iter().all(|shape| scalar_fits(check, *shape))
+                check.row.len != 0 && count == check.len && elements.iter().all(|shape| scalar_fits(check, *shape))
             }
             Shape::WideRegister(ty, count) => {
-                check.row.len != 0
-                    && u16::from(count) == check.len
-                    && scalar_fits(check, Shape::Register(ty))
+                check.row.len != 0 && u16::from(count) == check.len && scalar_fits(check, Shape::Register(ty))
             }
             Shape::Group(_) => check.row.flags & flag::GROUP != 0,
             shape => check.len == 1 && scalar_fits(check, shape),
@@ -196,9 +170,7 @@ fn base_fits(check: &OperandCheck, shape: Option<Shape>) -> bool {
                 && (size == 64 || (size == 32 || size == 16) && check.small)
         }
         Shape::Opaque(ty) => {
-            tables::TYPES
-                .get(usize::from(check.ty))
-                .is_some_and(|row| row.container == ty)
+            tables::TYPES.get(usize::from(check.ty)).is_some_and(|row| row.container == ty)
                 || check.row.flags & flag::SYMBOL_OK != 0
         }
         Shape::Immediate | Shape::Integer(_) | Shape::Symbol | Shape::Variable(_) => true,
@@ -214,18 +186,18 @@ fn scalar_fits(check: &OperandCheck, shape: Shape) -> bool {
         Shape::NegatedPredicate => type_fits(check, RegType::Pred) && !written,
         Shape::Selected(ty, _) => flags & flag::SELECT != 0 && type_fits(check, ty),
         Shape::Sink => flags & flag::SINK != 0,
-        Shape::Special(ty) => {
-            let integer = tables::TYPES
-                .get(usize::from(check.ty))
-                .is_some_and(|row| row.int);
+        Shape::Special => flags & flag::SYMBOL_OK != 0,
+        Shape::SpecialOf(ty) => {
+            let integer = tables::TYPES.get(usize::from(check.ty)).is_some_and(|row| row.int);
             flags & flag::SYMBOL_OK != 0 && (type_fits(check, ty) || integer)
         }
         Shape::Opaque(ty) => flags & flag::SYMBOL_OK != 0 || type_fits(check, ty),
-        Shape::Symbol | Shape::Variable(_) | Shape::Element(_) => {
-            flags & (flag::SYMBOL | flag::SYMBOL_OK) != 0
-        }
+        Shape::Symbol | Shape::Variable(_) | Shape::Element(_) => flags & (flag::SYMBOL | flag::SYMBOL_OK) != 0,
         Shape::Label => flags & (flag::LABEL | flag::SYMBOL_OK) != 0,
-        Shape::Immediate => !written && flags & flag::REG == 0 && immediate_type(check, false),
+        Shape::Immediate => {
+            let any = immediate_type(check, false) || immediate_type(check, true);
+            !written && flags & flag::REG == 0 && any
+        }
         Shape::Integer(value) => {
             !written
                 && flags & flag::REG == 0
@@ -234,9 +206,7 @@ fn scalar_fits(check: &OperandCheck, shape: Shape) -> bool {
         }
         Shape::Float(double) => {
             !written && flags & flag::REG == 0 && immediate_type(check, true) && {
-                let bits = tables::TYPES
-                    .get(usize::from(check.ty))
-                    .map_or("", |row| row.name);
+                let bits = tables::TYPES.get(usize::from(check.ty)).map_or("", |row| row.name);
                 match bits {
                     "b32" => double != Some(true),
                     "b64" => double != Some(false),
@@ -282,33 +252,19 @@ fn type_fits(check: &OperandCheck, ty: RegType) -> bool {
 }
 
 /// Answers the tables' questions about operands that fit.
-pub(crate) fn answer(
-    arguments: &Arguments,
-    places: &Places,
-    question: Question,
-    operand: u16,
-) -> bool {
-    let at = places
-        .get(usize::from(operand))
-        .copied()
-        .unwrap_or(u16::MAX);
+pub(crate) fn answer(arguments: &Arguments, places: &Places, question: Question, operand: u16) -> bool {
+    let at = places.get(usize::from(operand)).copied().unwrap_or(u16::MAX);
     let Some(&shape) = arguments.shapes.get(usize::from(at)) else {
         return false;
     };
     match question {
         Question::Present => true,
         Question::Immediate => {
-            matches!(
-                shape,
-                Shape::Immediate | Shape::Integer(_) | Shape::Float(_)
-            )
+            matches!(shape, Shape::Immediate | Shape::Integer(_) | Shape::Float(_))
         }
         Question::Vector => matches!(shape, Shape::Vector(_)),
         Question::Sink => shape == Shape::Sink,
         Question::Pair => at > 0 && arguments.shapes[usize::from(at) - 1] == Shape::Pair,
-        Question::Symbol => matches!(
-            shape,
-            Shape::Symbol | Shape::Variable(_) | Shape::Element(_)
-        ),
+        Question::Symbol => matches!(shape, Shape::Symbol | Shape::Variable(_) | Shape::Element(_)),
     }
 }

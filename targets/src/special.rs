@@ -116,10 +116,7 @@ mod tests {
             assert_eq!(SpecialReg::from_name(register.name()), Some(register));
         }
         let tid = SpecialReg::from_name("tid.x").unwrap();
-        assert_eq!(
-            (tid.ty(), tid.uniformity()),
-            (RegType::U32, Uniformity::Thread)
-        );
+        assert_eq!((tid.ty(), tid.uniformity()), (RegType::U32, Uniformity::Thread));
         assert_eq!(SpecialReg::from_name("%nonsense"), None);
     }
 }

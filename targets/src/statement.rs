@@ -124,9 +124,7 @@ impl<'a> Statement<'a> {
             reader.space();
             let negated = reader.accept(b'!');
             reader.space();
-            let register = reader
-                .name()
-                .ok_or_else(|| reader.error("expected a predicate"))?;
+            let register = reader.name().ok_or_else(|| reader.error("expected a predicate"))?;
             self.guard = Some(Guard { register, negated });
             reader.space();
         }
@@ -213,15 +211,9 @@ impl<'a> Statement<'a> {
     }
 
     /// Reads `{a, b}`; returns the place of its node and the count.
-    fn list(
-        &mut self,
-        reader: &mut Reader<'a>,
-        close: u8,
-        depth: usize,
-    ) -> Result<(usize, u16), SyntaxError> {
+    fn list(&mut self, reader: &mut Reader<'a>, close: u8, depth: usize) -> Result<(usize, u16), SyntaxError> {
         let place = self.nodes.len();
-        self.nodes
-            .push(node(NodeKind::Sink, "", span(reader.at, reader.at + 1)));
+        self.nodes.push(node(NodeKind::Sink, "", span(reader.at, reader.at + 1)));
         reader.at += 1;
         reader.space();
         let mut count = 0u16;
@@ -231,9 +223,7 @@ impl<'a> Statement<'a> {
         loop {
             reader.space();
             self.operand(reader, depth + 1)?;
-            count = count
-                .checked_add(1)
-                .ok_or_else(|| reader.error("too many elements"))?;
+            count = count.checked_add(1).ok_or_else(|| reader.error("too many elements"))?;
             reader.space();
             if reader.accept(close) {
                 return Ok((place, count));
@@ -261,12 +251,7 @@ impl<'a> Statement<'a> {
     pub fn print(&self) -> String {
         let mut out = String::new();
         if let Some(guard) = self.guard {
-            let _ = write!(
-                out,
-                "@{}{} ",
-                if guard.negated { "!" } else { "" },
-                guard.register
-            );
+            let _ = write!(out, "@{}{} ", if guard.negated { "!" } else { "" }, guard.register);
         }
         match self.toks() {
             Ok(toks) => out.push_str(&mnemonic(spec_order(&toks).into_iter())),
@@ -291,11 +276,7 @@ impl<'a> Statement<'a> {
         let (open, close, count) = match node.kind {
             NodeKind::Vector(count) => ("{", "}", usize::from(count)),
             NodeKind::Group(count) => ("(", ")", usize::from(count)),
-            NodeKind::Address(count) => (
-                "[",
-                if self.unified { "].unified" } else { "]" },
-                usize::from(count),
-            ),
+            NodeKind::Address(count) => ("[", if self.unified { "].unified" } else { "]" }, usize::from(count)),
             NodeKind::Pair => {
                 let middle = self.print_node(at + 1, out);
                 out.push('|');
@@ -345,23 +326,11 @@ fn print_leaf(node: &Node, out: &mut String) {
 }
 
 fn span(start: usize, end: usize) -> Span {
-    Span {
-        start: start as u32,
-        len: end.saturating_sub(start) as u32,
-    }
+    Span { start: start as u32, len: end.saturating_sub(start) as u32 }
 }
 
 fn node<'a>(kind: NodeKind, text: &'a str, span: Span) -> Node<'a> {
-    Node {
-        kind,
-        text,
-        not: false,
-        minus: false,
-        offset: None,
-        index: false,
-        selector: None,
-        span,
-    }
+    Node { kind, text, not: false, minus: false, offset: None, index: false, selector: None, span }
 }
 
 /// A place in PTX text.
@@ -385,10 +354,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn error(&self, message: &str) -> SyntaxError {
-        SyntaxError {
-            message: message.to_owned(),
-            at: self.at,
-        }
+        SyntaxError { message: message.to_owned(), at: self.at }
     }
 
     pub(crate) fn accept(&mut self, byte: u8) -> bool {
@@ -409,10 +375,7 @@ impl<'a> Reader<'a> {
                     }
                 }
                 Some(b'/') if bytes.get(self.at + 1) == Some(&b'*') => {
-                    let close = self
-                        .text
-                        .get(self.at + 2..)
-                        .and_then(|rest| rest.find("*/"));
+                    let close = self.text.get(self.at + 2..).and_then(|rest| rest.find("*/"));
                     self.at = close.map_or(bytes.len(), |length| self.at + 2 + length + 2);
                 }
                 _ => return,
@@ -470,9 +433,7 @@ impl<'a> Reader<'a> {
             && (byte.is_ascii_digit() || matches!(byte, b'(' | b'~' | b'.' | b'-' | b'+'))
         {
             self.at = start;
-            return self
-                .number(start)
-                .ok_or_else(|| self.error("expected a number"));
+            return self.number(start).ok_or_else(|| self.error("expected a number"));
         }
         let Some(name) = self.name() else {
             return Err(self.error("expected an operand"));
@@ -505,14 +466,8 @@ impl<'a> Reader<'a> {
             Some(sign @ (b'+' | b'-')) => {
                 self.at += 1;
                 self.space();
-                let value = self
-                    .constant()
-                    .ok_or_else(|| self.error("expected a constant"))?;
-                leaf.offset = Some(if sign == b'-' {
-                    value.wrapping_neg()
-                } else {
-                    value
-                });
+                let value = self.constant().ok_or_else(|| self.error("expected a constant"))?;
+                leaf.offset = Some(if sign == b'-' { value.wrapping_neg() } else { value });
             }
             _ => self.at = before,
         }
@@ -554,10 +509,8 @@ impl<'a> Reader<'a> {
             let bytes = digits.as_bytes();
             let mut end = 0;
             while let Some(&byte) = bytes.get(end) {
-                let exponent_sign = matches!(byte, b'+' | b'-')
-                    && kind.is_none()
-                    && end > 0
-                    && matches!(bytes[end - 1], b'e' | b'E');
+                let exponent_sign =
+                    matches!(byte, b'+' | b'-') && kind.is_none() && end > 0 && matches!(bytes[end - 1], b'e' | b'E');
                 if !(byte.is_ascii_alphanumeric() || byte == b'.' || exponent_sign) {
                     break;
                 }
@@ -619,14 +572,7 @@ mod tests {
 
     #[test]
     fn bad_text_is_refused() {
-        for text in [
-            "",
-            "add.s32 %r1",
-            "add.s32 %r1,;",
-            "add.s32 {%r1;",
-            "@ add;",
-            "add [];",
-        ] {
+        for text in ["", "add.s32 %r1", "add.s32 %r1,;", "add.s32 {%r1;", "@ add;", "add [];"] {
             assert!(Statement::parse(text).is_err(), "{text}");
         }
     }

@@ -16,8 +16,8 @@ impl PtxVersion {
     /// Every version from [`PtxVersion::MIN`] to [`PtxVersion::MAX`] that exists.
     pub const ALL: &'static [PtxVersion] = &{
         let numbers = [
-            63u8, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88,
-            90, 91, 92, 93, 94, 95,
+            63u8, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88, 90, 91, 92, 93, 94,
+            95,
         ];
         let mut all = [PtxVersion(0); 27];
         let mut i = 0;
