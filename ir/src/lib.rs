@@ -10,6 +10,8 @@ pub mod instruction;
 pub mod layout;
 pub mod module;
 pub mod opcode;
+pub mod printer;
+pub mod reader;
 pub mod types;
 
 pub use builder::{Cursor, FunctionBuilder, result_types};
@@ -26,4 +28,15 @@ pub use module::{
 pub use opcode::{
     AtomicOp, CacheOp, Effect, FloatCC, IntCC, L1Evict, L2Evict, Opcode, OpcodeInfo, Ordering, Scope, Shape, TypeSet,
 };
+pub use printer::{print_detached_function, print_function, print_module};
+pub use reader::{ReadError, SpanMap, line_col, read_module, read_module_with_spans};
 pub use types::{AggDef, Aggregate, FloatKind, MemType, Scalar, Space, Type};
+
+/// The IR type of a special register: a predicate is `i1`, the rest are integers; registers of four lanes are vectors.
+pub fn sreg_type(register: ptxc_targets::SpecialReg) -> Type {
+    let scalar = match register.ty().bits() {
+        0 => Type::I1,
+        bits => Type::int(u32::from(bits)),
+    };
+    if register.lanes() > 1 { scalar.with_lanes(u32::from(register.lanes())) } else { scalar }
+}

@@ -338,6 +338,7 @@ impl Module {
             MemType::Agg(id) => {
                 let agg = &self.aggregates[id];
                 match &agg.def {
+                    _ if agg.leaves == 0 => {}
                     AggDef::Array { elem, len } => {
                         let stride = self.layout_of(*elem).size;
                         for i in 0..*len {
