@@ -370,19 +370,14 @@ impl Lexer<'_> {
     fn number(&mut self) {
         let first = self.at;
         loop {
-            let class = self.class(0);
-            let byte = self.peek(0);
-            if class & (START | DIGIT) != 0 {
-                self.at += 1;
-            } else if matches!(byte, Some(b'-' | b'+'))
+            let sign = matches!(self.peek(0), Some(b'-' | b'+'))
                 && matches!(self.bytes.get(self.at.wrapping_sub(1)), Some(b'e' | b'E'))
                 && !matches!(self.bytes.get(first..first + 2), Some(b"0x" | b"0h" | b"0f" | b"0d"))
-                && self.class(1) & DIGIT != 0
-            {
-                self.at += 1;
-            } else {
+                && self.class(1) & DIGIT != 0;
+            if self.class(0) & (START | DIGIT) == 0 && !sign {
                 return;
             }
+            self.at += 1;
         }
     }
 
