@@ -20,11 +20,7 @@ pub struct FunctionBuilder<'f> {
 impl<'f> FunctionBuilder<'f> {
     /// A builder that stands in no block yet.
     pub fn new(func: &'f mut Function) -> FunctionBuilder<'f> {
-        FunctionBuilder {
-            func,
-            block: None,
-            loc: LocId::NONE,
-        }
+        FunctionBuilder { func, block: None, loc: LocId::NONE }
     }
 
     /// Moves to the end of a block.
@@ -76,23 +72,13 @@ impl<'f> FunctionBuilder<'f> {
     /// Begins an instruction of any kind.
     pub fn inst_op(&mut self, op: Op) -> InstBuilder<'_, 'f> {
         let start = self.func.operands.len() as u32;
-        InstBuilder {
-            builder: self,
-            op,
-            guard: None,
-            start,
-            open: SmallVec::new(),
-        }
+        InstBuilder { builder: self, op, guard: None, start, open: SmallVec::new() }
     }
 
     /// Appends a register copy.
     pub fn copy(&mut self, to: VReg, from: VReg) -> Inst {
         let class = self.func.class(from);
-        self.emit_op(
-            Op::Copy(class),
-            None,
-            &[Operand::Def(to), Operand::Use(from)],
-        )
+        self.emit_op(Op::Copy(class), None, &[Operand::Def(to), Operand::Use(from)])
     }
 
     /// Appends a call. The operands are those that [`CallData`] asks for, in its order.
@@ -128,23 +114,12 @@ impl<'f> FunctionBuilder<'f> {
 
     /// Ends the block with a two-way branch.
     pub fn cond_bra(&mut self, pred: VReg, uniform: bool, then: BlockCall, otherwise: BlockCall) {
-        self.terminate(Terminator::CondBra {
-            pred,
-            negated: false,
-            uniform,
-            then,
-            otherwise,
-        });
+        self.terminate(Terminator::CondBra { pred, negated: false, uniform, then, otherwise });
     }
 
     fn append(&mut self, op: Op, guard: Option<Guard>, operands: OperandRange) -> Inst {
         let block = self.block();
-        let inst = self.func.insts.push(InstData {
-            op,
-            guard,
-            operands,
-            loc: self.loc,
-        });
+        let inst = self.func.insts.push(InstData { op, guard, operands, loc: self.loc });
         self.func.blocks[block].insts.push(inst);
         inst
     }
@@ -203,11 +178,7 @@ impl InstBuilder<'_, '_> {
     /// Adds `[base+offset]`.
     pub fn address(self, base: VReg, offset: i64) -> Self {
         let this = self.open(GroupKind::Address).used(base);
-        let this = if offset == 0 {
-            this
-        } else {
-            this.operand(Operand::Offset(offset))
-        };
+        let this = if offset == 0 { this } else { this.operand(Operand::Offset(offset)) };
         this.close()
     }
 
@@ -250,14 +221,7 @@ impl InstBuilder<'_, '_> {
             self = self.close();
         }
         let len = self.builder.func.operands.len() as u32 - self.start;
-        self.builder.append(
-            self.op,
-            self.guard,
-            OperandRange {
-                start: self.start,
-                len,
-            },
-        )
+        self.builder.append(self.op, self.guard, OperandRange { start: self.start, len })
     }
 
     fn vector(self, vregs: &[VReg], make: fn(VReg) -> Operand) -> Self {

@@ -62,6 +62,11 @@ impl Cfg {
         self.idom[block].expand()
     }
 
+    /// A number that orders blocks by dominance: each block comes before those it dominates, and these are contiguous.
+    pub fn dominance_number(&self, block: Block) -> u32 {
+        self.interval[block].0
+    }
+
     /// Whether every path from the entry to `below` passes `above`; a block dominates itself. Constant time; false
     /// when one of them is unreachable.
     pub fn dominates(&self, above: Block, below: Block) -> bool {
@@ -117,14 +122,7 @@ impl Cfg {
             let mut best = tree.parent[v];
             for &pred in self.predecessors[tree.order[v]].as_slice(&self.pool) {
                 let u = tree.preorder[pred];
-                best = best.min(eval(
-                    u,
-                    v as u32 + 1,
-                    &mut ancestor,
-                    &mut label,
-                    &semi,
-                    &mut path,
-                ));
+                best = best.min(eval(u, v as u32 + 1, &mut ancestor, &mut label, &semi, &mut path));
             }
             semi[v] = best;
         }
@@ -162,14 +160,7 @@ impl Cfg {
 }
 
 /// The smallest semidominator on the compressed path from `u` up to, not including, vertices numbered below `limit`.
-fn eval(
-    u: u32,
-    limit: u32,
-    ancestor: &mut [u32],
-    label: &mut [u32],
-    semi: &[u32],
-    path: &mut Vec<u32>,
-) -> u32 {
+fn eval(u: u32, limit: u32, ancestor: &mut [u32], label: &mut [u32], semi: &[u32], path: &mut Vec<u32>) -> u32 {
     if u < limit {
         return u;
     }
@@ -203,9 +194,7 @@ struct DepthFirst {
 fn nth_target(func: &Function, block: Block, n: usize) -> Option<Block> {
     use crate::Terminator;
     match &func.blocks[block].terminator {
-        Terminator::CondBra {
-            then, otherwise, ..
-        } => match n {
+        Terminator::CondBra { then, otherwise, .. } => match n {
             0 => Some(then.block),
             1 => Some(otherwise.block),
             _ => None,

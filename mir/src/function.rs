@@ -202,10 +202,7 @@ impl Function {
     pub fn add_operands(&mut self, operands: &[Operand]) -> OperandRange {
         let start = self.operands.len() as u32;
         self.operands.extend_from_slice(operands);
-        OperandRange {
-            start,
-            len: operands.len() as u32,
-        }
+        OperandRange { start, len: operands.len() as u32 }
     }
 
     /// The arguments of a branch target.
@@ -217,19 +214,12 @@ impl Function {
     pub fn block_call(&mut self, block: Block, args: &[VReg]) -> BlockCall {
         let start = self.args.len() as u32;
         self.args.extend_from_slice(args);
-        BlockCall {
-            block,
-            start,
-            len: args.len() as u32,
-        }
+        BlockCall { block, start, len: args.len() as u32 }
     }
 
     /// Calls `f` with every register that the instruction writes.
     pub fn for_each_def(&self, inst: Inst, f: impl FnMut(VReg)) {
-        self.inst_operands(inst)
-            .iter()
-            .filter_map(|o| o.def())
-            .for_each(f);
+        self.inst_operands(inst).iter().filter_map(|o| o.def()).for_each(f);
     }
 
     /// Calls `f` with every register that the instruction reads, its guard first.
@@ -237,10 +227,7 @@ impl Function {
         if let Some(guard) = self.insts[inst].guard {
             f(guard.pred);
         }
-        self.inst_operands(inst)
-            .iter()
-            .filter_map(|o| o.used())
-            .for_each(f);
+        self.inst_operands(inst).iter().filter_map(|o| o.used()).for_each(f);
     }
 
     /// Calls `f` with every register that the terminator of a block reads: the condition, then all arguments.

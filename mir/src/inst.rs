@@ -133,9 +133,7 @@ impl Terminator {
     /// Calls `f` with each branch target in order.
     pub fn for_each_target(&self, mut f: impl FnMut(BlockCall)) {
         match self {
-            Terminator::CondBra {
-                then, otherwise, ..
-            } => {
+            Terminator::CondBra { then, otherwise, .. } => {
                 f(*then);
                 f(*otherwise);
             }
@@ -147,9 +145,7 @@ impl Terminator {
     pub fn for_each_target_mut(&mut self, mut f: impl FnMut(&mut BlockCall)) {
         match self {
             Terminator::Jump(t) => f(t),
-            Terminator::CondBra {
-                then, otherwise, ..
-            } => {
+            Terminator::CondBra { then, otherwise, .. } => {
                 f(then);
                 f(otherwise);
             }

@@ -27,16 +27,13 @@ pub mod verify;
 pub use builder::{FunctionBuilder, InstBuilder};
 pub use cfg::Cfg;
 pub use entities::{AsmId, Block, CallId, GlobalId, Inst, LocId, ProtoId, SymId, VReg};
-pub use function::{
-    BlockData, Depot, FuncKind, Function, FunctionAttrs, LoopHints, SourceLoc, Unroll,
-};
+pub use function::{BlockData, Depot, FuncKind, Function, FunctionAttrs, LoopHints, SourceLoc, Unroll};
 pub use inst::{
-    AsmData, AsmPiece, BlockCall, CallData, CallPiece, Callee, Guard, InstData, Op, OperandRange,
-    Terminator,
+    AsmData, AsmPiece, BlockCall, CallData, CallPiece, Callee, Guard, InstData, Op, OperandRange, Terminator,
 };
 pub use module::{
-    FunctionDecl, Global, GlobalInit, Linkage, Module, Opaque, OpaqueKind, ParamDecl, ParamPtr,
-    ParamType, Relocation, Signature, SourceFile, Space, Symbols,
+    FunctionDecl, Global, GlobalInit, Linkage, Module, Opaque, OpaqueKind, ParamDecl, ParamPtr, ParamType, Relocation,
+    Signature, SourceFile, Space, Symbols,
 };
 pub use operand::{GroupKind, Operand, RegUse};
 pub use print::{print_function, print_module};

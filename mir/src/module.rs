@@ -201,22 +201,12 @@ pub struct ParamDecl {
 impl ParamDecl {
     /// A scalar parameter without attributes.
     pub fn scalar(name: &str, ty: RegType) -> ParamDecl {
-        ParamDecl {
-            name: name.to_owned(),
-            ty: ParamType::Scalar(ty),
-            align: u32::from(ty.bits() / 8),
-            ptr: None,
-        }
+        ParamDecl { name: name.to_owned(), ty: ParamType::Scalar(ty), align: u32::from(ty.bits() / 8), ptr: None }
     }
 
     /// An aggregate passed by value.
     pub fn bytes(name: &str, size: u32, align: u32) -> ParamDecl {
-        ParamDecl {
-            name: name.to_owned(),
-            ty: ParamType::Bytes(size),
-            align,
-            ptr: None,
-        }
+        ParamDecl { name: name.to_owned(), ty: ParamType::Bytes(size), align, ptr: None }
     }
 }
 

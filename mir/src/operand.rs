@@ -163,7 +163,4 @@ impl<'a> Iterator for TopLevel<'a> {
     }
 }
 
-const _: () = assert!(
-    size_of::<Operand>() <= 16,
-    "operands are copied by the million"
-);
+const _: () = assert!(size_of::<Operand>() <= 16, "operands are copied by the million");

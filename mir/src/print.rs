@@ -25,12 +25,7 @@ pub fn print_module(module: &Module) -> String {
 
 /// The text of a function.
 pub fn print_function(func: &Function, opcodes: &OpcodeTable, symbols: &Symbols) -> String {
-    let mut printer = Printer {
-        func,
-        opcodes,
-        symbols,
-        out: String::new(),
-    };
+    let mut printer = Printer { func, opcodes, symbols, out: String::new() };
     // Writing to a String cannot fail.
     let _ = printer.function();
     printer.out
@@ -68,11 +63,7 @@ impl Printer<'_> {
         }
         self.out.push_str(" {\n");
         if func.depot.size > 0 {
-            writeln!(
-                self.out,
-                "    depot {} bytes, align {}",
-                func.depot.size, func.depot.align
-            )?;
+            writeln!(self.out, "    depot {} bytes, align {}", func.depot.size, func.depot.align)?;
         }
         for &block in &func.layout {
             self.block(block)?;
@@ -148,9 +139,7 @@ impl Printer<'_> {
             Op::Call(id) => {
                 let call = &self.func.calls[id];
                 match call.callee {
-                    Callee::Symbol(symbol) => {
-                        write!(self.out, "call @{}", self.symbols.name(symbol))?
-                    }
+                    Callee::Symbol(symbol) => write!(self.out, "call @{}", self.symbols.name(symbol))?,
                     Callee::Indirect(proto) => write!(self.out, "call {proto}")?,
                 }
                 self.pieces(&call.args, "");
@@ -251,11 +240,7 @@ impl Printer<'_> {
     }
 
     fn offset(&mut self, n: i64) -> fmt::Result {
-        if n != 0 {
-            write!(self.out, "{n:+}")
-        } else {
-            Ok(())
-        }
+        if n != 0 { write!(self.out, "{n:+}") } else { Ok(()) }
     }
 
     fn group(&mut self, kind: GroupKind, inside: &[Operand], depth: u32) -> fmt::Result {
@@ -299,35 +284,15 @@ impl Printer<'_> {
                 self.out.push_str("jump ");
                 self.target(*target)?;
             }
-            Terminator::CondBra {
-                pred,
-                negated,
-                uniform,
-                then,
-                otherwise,
-            } => {
+            Terminator::CondBra { pred, negated, uniform, then, otherwise } => {
                 let not = if *negated { "!" } else { "" };
-                write!(
-                    self.out,
-                    "br{} {not}{}, ",
-                    uni(*uniform),
-                    vreg_name(self.func, *pred)
-                )?;
+                write!(self.out, "br{} {not}{}, ", uni(*uniform), vreg_name(self.func, *pred))?;
                 self.target(*then)?;
                 self.out.push_str(", ");
                 self.target(*otherwise)?;
             }
-            Terminator::BrxIdx {
-                index,
-                uniform,
-                targets,
-            } => {
-                write!(
-                    self.out,
-                    "brx{} {}, [",
-                    uni(*uniform),
-                    vreg_name(self.func, *index)
-                )?;
+            Terminator::BrxIdx { index, uniform, targets } => {
+                write!(self.out, "brx{} {}, [", uni(*uniform), vreg_name(self.func, *index))?;
                 for (i, &target) in targets.iter().enumerate() {
                     if i > 0 {
                         self.out.push_str(", ");

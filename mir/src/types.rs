@@ -21,13 +21,7 @@ pub enum RegClass {
 
 impl RegClass {
     /// All classes, in declaration order.
-    pub const ALL: [RegClass; 5] = [
-        RegClass::Pred,
-        RegClass::B16,
-        RegClass::B32,
-        RegClass::B64,
-        RegClass::B128,
-    ];
+    pub const ALL: [RegClass; 5] = [RegClass::Pred, RegClass::B16, RegClass::B32, RegClass::B64, RegClass::B128];
 
     /// Width in bits; 1 for a predicate.
     pub const fn bits(self) -> u32 {

@@ -43,11 +43,7 @@ pub fn verify(func: &Function) -> Result<(), Vec<VerifierError>> {
         index: None,
     };
     verifier.run();
-    if verifier.errors.is_empty() {
-        Ok(())
-    } else {
-        Err(verifier.errors)
-    }
+    if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
 }
 
 /// Where a register is defined: block and position, 0 being the block's entry.
@@ -68,11 +64,7 @@ struct Verifier<'a> {
 
 impl Verifier<'_> {
     fn error(&mut self, message: String) {
-        self.errors.push(VerifierError {
-            block: self.block,
-            index: self.index,
-            message,
-        });
+        self.errors.push(VerifierError { block: self.block, index: self.index, message });
     }
 
     fn run(&mut self) {
@@ -115,10 +107,7 @@ impl Verifier<'_> {
         }
         terminator.for_each_target(|t| {
             if !func.blocks.is_valid(t.block) || !placed[t.block] {
-                self.error(format!(
-                    "branches to {}, which is not in the layout",
-                    t.block
-                ));
+                self.error(format!("branches to {}, which is not in the layout", t.block));
             } else {
                 self.arguments(t);
             }
@@ -140,28 +129,17 @@ impl Verifier<'_> {
         let func = self.func;
         let params = &func.blocks[target.block].params;
         let Some(args) = func.args.get(target.as_range()) else {
-            self.error(format!(
-                "the arguments for {} lie outside the pool",
-                target.block
-            ));
+            self.error(format!("the arguments for {} lie outside the pool", target.block));
             return;
         };
         if params.len() != args.len() {
-            self.error(format!(
-                "{} takes {} arguments, {} given",
-                target.block,
-                params.len(),
-                args.len()
-            ));
+            self.error(format!("{} takes {} arguments, {} given", target.block, params.len(), args.len()));
             return;
         }
         for (&param, &arg) in params.iter().zip(args) {
             if func.vregs.get(param) != func.vregs.get(arg) {
                 let (a, p) = (vreg_name(func, arg), vreg_name(func, param));
-                self.error(format!(
-                    "argument {a} and parameter {p} of {} differ in class",
-                    target.block
-                ));
+                self.error(format!("argument {a} and parameter {p} of {} differ in class", target.block));
             }
         }
     }
@@ -182,10 +160,7 @@ impl Verifier<'_> {
             let name = vreg_name(self.func, vreg);
             self.error(format!("{name} is defined twice"));
         }
-        self.definition[vreg] = Definition {
-            block: self.block.into(),
-            position,
-        };
+        self.definition[vreg] = Definition { block: self.block.into(), position };
     }
 
     fn define_all(&mut self, block: Block) {
@@ -196,12 +171,7 @@ impl Verifier<'_> {
         }
         for (i, &inst) in func.blocks[block].insts.iter().enumerate() {
             self.index = Some(i);
-            if !func.insts.is_valid(inst)
-                || func
-                    .operands
-                    .get(func.insts[inst].operands.as_range())
-                    .is_none()
-            {
+            if !func.insts.is_valid(inst) || func.operands.get(func.insts[inst].operands.as_range()).is_none() {
                 self.error(format!("{inst} lies outside the function's arenas"));
                 continue;
             }
@@ -244,8 +214,7 @@ impl Verifier<'_> {
         }
         match data.op {
             Op::Copy(class) => match operands {
-                [Operand::Def(d), Operand::Use(s)]
-                | [Operand::DefUse { def: d, .. }, Operand::Use(s)] => {
+                [Operand::Def(d), Operand::Use(s)] | [Operand::DefUse { def: d, .. }, Operand::Use(s)] => {
                     self.expect_class(*d, class);
                     self.expect_class(*s, class);
                 }
@@ -254,18 +223,10 @@ impl Verifier<'_> {
             Op::Call(id) => match func.calls.get(id) {
                 Some(call) => {
                     let indirect = usize::from(matches!(call.callee, Callee::Indirect(_)));
-                    let pieces = call
-                        .args
-                        .iter()
-                        .chain(&call.rets)
-                        .map(|p| usize::from(p.len))
-                        .sum::<usize>();
+                    let pieces = call.args.iter().chain(&call.rets).map(|p| usize::from(p.len)).sum::<usize>();
                     let given = top_level(operands).count();
                     if given != indirect + pieces {
-                        self.error(format!(
-                            "the call describes {} operands and has {given}",
-                            indirect + pieces
-                        ));
+                        self.error(format!("the call describes {} operands and has {given}", indirect + pieces));
                     }
                 }
                 None => self.error(format!("{id} does not exist")),
@@ -292,17 +253,12 @@ impl Verifier<'_> {
     fn used(&mut self, vreg: VReg, position: u32) {
         let definition = self.definition[vreg];
         match definition.block.expand() {
-            None => self.error(format!(
-                "{} is used but never defined",
-                vreg_name(self.func, vreg)
-            )),
+            None => self.error(format!("{} is used but never defined", vreg_name(self.func, vreg))),
             Some(block) if block == self.block && definition.position < position => {}
             Some(block) if block != self.block && self.cfg.dominates(block, self.block) => {}
             Some(_) => {
                 let name = vreg_name(self.func, vreg);
-                self.error(format!(
-                    "the definition of {name} does not dominate this use"
-                ));
+                self.error(format!("the definition of {name} does not dominate this use"));
             }
         }
     }

@@ -1,1 +1,84 @@
-//! Placeholder.
+//! Out of SSA and register assignment.
+//!
+//! PTX has as many registers as one likes, so there is nothing to spill and nothing to pack: what matters is to leave
+//! SSA form with few moves, and never a wrong one. Block parameters and the values passed for them are merged into
+//! one register where their live ranges do not meet; so are the two sides of a tied operand. What cannot be merged
+//! becomes a move on the edge or before the instruction.
+//!
+//! The steps, in order:
+//!
+//! 1. `prepare`: drop unreachable blocks, see through copies and through parameters of blocks with one predecessor.
+//! 2. `liveness`: where each value is defined and used, and what is live at the end of each block.
+//! 3. `coalesce`: merge values into classes, hottest places first, each merge checked for interference.
+//! 4. `rewrite`: one register for each class, moves in parallel semantics put in sequence, critical edges split where
+//!    (and only where) moves are left on them.
+//!
+//! [`check()`] then verifies the result against the original by data flow, knowing nothing of how it was made. It runs
+//! by itself in builds with debug assertions.
+//!
+//! What this decides: registers and moves. What it does not: the order of instructions, and which ones there are.
+
+mod checker;
+mod coalesce;
+mod liveness;
+mod parallel;
+mod prepare;
+mod rewrite;
+
+pub use checker::{CheckError, check};
+
+use ptxc_mir::{Block, Cfg, Function};
+
+/// What register assignment did to a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Moves inserted.
+    pub moves: u32,
+    /// Moves among them that only break a cycle, through a register of their own.
+    pub cycle_moves: u32,
+    /// Blocks made on critical edges to hold moves.
+    pub edge_blocks: u32,
+    /// PTX registers, in the order of [`ptxc_mir::RegClass::ALL`].
+    pub registers: [u32; 5],
+    /// Block arguments and ties that needed no move.
+    pub coalesced: u32,
+}
+
+/// Why a function cannot be taken out of SSA: it is malformed, and `ptxc_mir::verify` says more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegallocError {
+    /// No blocks, or a branch whose arguments do not match the parameters.
+    #[error("{0} passes arguments that do not match the parameters of {1}")]
+    Arguments(Block, Block),
+    /// The result does not compute what the function did: an error of this crate.
+    #[error("register assignment is wrong: {0}")]
+    Check(#[from] CheckError),
+}
+
+/// Functions above this many instructions are not checked in debug builds unless a test asks.
+const CHECK_LIMIT: usize = 20_000;
+
+/// Takes a verified function out of SSA form: afterwards blocks have no parameters, both registers of a tie are one,
+/// and [`ptxc_mir::Function::vregs`] holds the PTX registers, in order of first definition.
+///
+/// # Errors
+/// The function is not well formed; it is left in an unspecified state.
+pub fn run(func: &mut Function) -> Result<Stats, RegallocError> {
+    let original = (cfg!(debug_assertions) && func.insts.len() <= CHECK_LIMIT).then(|| func.clone());
+    let stats = assign(func)?;
+    if let Some(original) = original {
+        check(&original, func)?;
+    }
+    Ok(stats)
+}
+
+/// [`run`] without the check.
+fn assign(func: &mut Function) -> Result<Stats, RegallocError> {
+    let cfg = Cfg::compute(func);
+    prepare::prepare(func, &cfg)?;
+    let liveness = liveness::Liveness::compute(func, &cfg);
+    let (classes, coalesced) = coalesce::coalesce(func, &cfg, &liveness);
+    let mut stats = rewrite::rewrite(func, &cfg, &liveness, classes);
+    stats.coalesced = coalesced;
+    Ok(stats)
+}

@@ -1,0 +1,197 @@
+//! Where values are defined, used and live.
+//!
+//! Every place has a number. Blocks are numbered in preorder of the dominator tree, so that the place of a definition
+//! also sorts definitions by dominance, and a block's instructions take [`STRIDE`] numbers each:
+//!
+//! | place | what happens there |
+//! | --- | --- |
+//! | `+1` | the read side of ties is read |
+//! | `+2` | the written side of ties becomes occupied, before other operands are read |
+//! | `+3` | operands are read |
+//! | `+4` | results are written |
+//! | `+5` | operands of opaque assembly are read: its statements may write results before; the written side of ties is complete |
+//!
+//! A block's parameters are defined at its first place, its terminator reads at its last.
+
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use ptxc_mir::{Block, Cfg, Function, Inst, Op, Operand, VReg};
+
+/// A number of a place.
+pub(crate) type Place = u32;
+
+/// Places of an instruction.
+const STRIDE: Place = 8;
+
+/// Definitions, uses and liveness of a function in SSA form.
+#[derive(Debug, Default)]
+pub(crate) struct Liveness {
+    /// Where each value is defined.
+    pub definition: SecondaryMap<VReg, Place>,
+    /// In which block.
+    pub block: SecondaryMap<VReg, PackedOption<Block>>,
+    /// The last place of each block: that of the terminator.
+    end: SecondaryMap<Block, Place>,
+    /// Uses of value `v` are `uses[first_use[v]..first_use[v + 1]]`, in ascending order.
+    first_use: Vec<u32>,
+    uses: Vec<Place>,
+    /// Values that are live at the end of each block because some successor reads them, sorted.
+    live_out: SecondaryMap<Block, Vec<VReg>>,
+}
+
+impl Liveness {
+    /// Computes it, in time proportional to operands and to the sizes of the live sets.
+    pub fn compute(func: &Function, cfg: &Cfg) -> Liveness {
+        let mut liveness = Liveness::default();
+        liveness.first_use.resize(func.vregs.len() + 1, 0);
+        let order = dominance_order(func, cfg);
+        liveness.define(func, &order);
+        let use_blocks = liveness.collect_uses(func, &order);
+        liveness.propagate(func, cfg, &use_blocks);
+        liveness
+    }
+
+    /// Whether anything reads the value.
+    pub fn is_used(&self, vreg: VReg) -> bool {
+        !self.uses_of(vreg).is_empty()
+    }
+
+    /// Whether `first`, whose definition dominates that of `second`, is still needed when `second` is defined. Two
+    /// values defined at one place always meet.
+    pub fn meets(&self, first: VReg, second: VReg) -> bool {
+        let place = self.definition[second];
+        if self.definition[first] == place {
+            return true;
+        }
+        let Some(block) = self.block[second].expand() else { return false };
+        let uses = self.uses_of(first);
+        let next = uses.partition_point(|&at| at <= place);
+        uses.get(next).is_some_and(|&at| at <= self.end[block]) || self.live_out[block].binary_search(&first).is_ok()
+    }
+
+    fn uses_of(&self, vreg: VReg) -> &[Place] {
+        let v = vreg.index();
+        &self.uses[self.first_use[v] as usize..self.first_use[v + 1] as usize]
+    }
+
+    fn define(&mut self, func: &Function, order: &[Block]) {
+        let mut place: Place = 0;
+        for &block in order {
+            for &param in &func.blocks[block].params {
+                self.definition[param] = place;
+                self.block[param] = block.into();
+            }
+            place += STRIDE;
+            for &inst in &func.blocks[block].insts {
+                for operand in func.inst_operands(inst) {
+                    let (def, at) = match *operand {
+                        Operand::Def(v) => (v, place + 4),
+                        Operand::DefUse { def, .. } => (def, place + 2),
+                        _ => continue,
+                    };
+                    self.definition[def] = at;
+                    self.block[def] = block.into();
+                }
+                place += STRIDE;
+            }
+            self.end[block] = place;
+            place += STRIDE;
+        }
+    }
+
+    /// Sorts all uses by value. Returns the block of each.
+    fn collect_uses(&mut self, func: &Function, order: &[Block]) -> Vec<Block> {
+        for_each_use(func, order, |v, _, _| self.first_use[v.index() + 1] += 1);
+        for i in 1..self.first_use.len() {
+            self.first_use[i] += self.first_use[i - 1];
+        }
+        let total = self.first_use.last().map_or(0, |&n| n as usize);
+        self.uses = vec![0; total];
+        let mut blocks = vec![Block::from_u32(0); total];
+        let mut next: Vec<u32> = self.first_use.clone();
+        // Places come in ascending order for each value except within one instruction, where only +1 comes after +3.
+        for_each_use(func, order, |v, block, at| {
+            let (first, mut slot) = (self.first_use[v.index()] as usize, next[v.index()] as usize);
+            next[v.index()] += 1;
+            blocks[slot] = block;
+            while slot > first && self.uses[slot - 1] > at {
+                self.uses[slot] = self.uses[slot - 1];
+                slot -= 1;
+            }
+            self.uses[slot] = at;
+        });
+        blocks
+    }
+
+    /// Walks from each use outside the defining block up to the definition (Boissinot et al., "Fast liveness checking
+    /// for SSA-form programs", section on computing sets by variable). Values are taken in order, so each block's list
+    /// comes out sorted, and its last entry says whether the current value is in it.
+    fn propagate(&mut self, func: &Function, cfg: &Cfg, use_blocks: &[Block]) {
+        let mut visited: SecondaryMap<Block, PackedOption<VReg>> = SecondaryMap::with_capacity(func.blocks.len());
+        let mut stack: Vec<Block> = Vec::new();
+        for vreg in func.vregs.keys() {
+            let v = vreg.index();
+            let defined = self.block[vreg];
+            for &block in &use_blocks[self.first_use[v] as usize..self.first_use[v + 1] as usize] {
+                if defined != block.into() {
+                    stack.push(block);
+                }
+                while let Some(block) = stack.pop() {
+                    if visited[block] == vreg.into() {
+                        continue;
+                    }
+                    visited[block] = vreg.into();
+                    for &pred in cfg.predecessors(block) {
+                        let live = &mut self.live_out[pred];
+                        if live.last() != Some(&vreg) {
+                            live.push(vreg);
+                        }
+                        if defined != pred.into() {
+                            stack.push(pred);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Reachable blocks, each before those it dominates and subtrees contiguous.
+fn dominance_order(func: &Function, cfg: &Cfg) -> Vec<Block> {
+    let mut order: Vec<Block> = func.layout.iter().copied().filter(|&b| cfg.reachable(b)).collect();
+    order.sort_unstable_by_key(|&block| cfg.dominance_number(block));
+    order
+}
+
+/// Calls `f` with value, block and place of each use.
+fn for_each_use(func: &Function, order: &[Block], mut f: impl FnMut(VReg, Block, Place)) {
+    let mut place: Place = 0;
+    for &block in order {
+        place += STRIDE;
+        for &inst in &func.blocks[block].insts {
+            inst_uses(func, inst, |v, offset| f(v, block, place + offset));
+            place += STRIDE;
+        }
+        func.for_each_terminator_use(block, |v| f(v, block, place));
+        place += STRIDE;
+    }
+}
+
+fn inst_uses(func: &Function, inst: Inst, mut f: impl FnMut(VReg, Place)) {
+    let data = &func.insts[inst];
+    let read = if matches!(data.op, Op::Asm(_)) { 5 } else { 3 };
+    if let Some(guard) = data.guard {
+        f(guard.pred, read);
+    }
+    for operand in func.inst_operands(inst) {
+        match *operand {
+            Operand::Use(v) | Operand::UseNot(v) => f(v, read),
+            Operand::DefUse { def, used } => {
+                f(used, 1);
+                // A result occupies its register to the end even if nobody reads it.
+                f(def, 5);
+            }
+            _ => {}
+        }
+    }
+}
