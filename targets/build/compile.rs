@@ -45,6 +45,7 @@ pub struct OperandRow {
     pub small: u32,
     pub lo: i64,
     pub hi: i64,
+    pub step: u16,
 }
 
 /// What a rule does where its condition holds.
@@ -169,6 +170,7 @@ impl Context<'_> {
             );
         }
         let mut rules = builder.implied(&slots).map_err(|message| text.head.error(message))?;
+        rules.extend(builder.lists(&parsed).map_err(|message| text.head.error(message))?);
         for line in &text.lines {
             if slot_line(&line.text).is_none() {
                 builder.line(line, &mut rules)?;
@@ -245,11 +247,11 @@ impl FormBuilder<'_, '_> {
                     row.flags |= flag::OPTIONAL;
                     row.cond = self.static_code(&argument(rest))?;
                 }
-                (_, Some(("vec", rest))) => row.len = self.static_code(&argument(rest))?,
+                (_, Some(("vec" | "list", rest))) => row.len = self.static_code(&argument(rest))?,
                 (_, Some(("small", rest))) => row.small = self.static_code(&argument(rest))?,
                 (_, Some((name @ ("imm" | "range"), rest))) => {
                     row.flags |= flag::RANGE | if name == "imm" { flag::IMM } else { 0 };
-                    (row.lo, row.hi) = range(&argument(rest))?;
+                    (row.lo, row.hi, row.step) = range(&argument(rest))?;
                 }
                 _ if self.names.iter().any(|(name, _)| name == word) => {
                     row.ty = self.static_code(&format!("type({word})"))?;
@@ -279,6 +281,17 @@ impl FormBuilder<'_, '_> {
             rules.push(Rule { action: Action::Effect(1 << 20), code, dynamic: false });
         }
         Ok(rules)
+    }
+
+    /// A `list` is written in braces even where it holds one register.
+    fn lists(&mut self, operands: &[OperandText]) -> Result<Vec<Rule>, String> {
+        let is_list = |operand: &&OperandText| operand.words.iter().any(|word| word.starts_with("list("));
+        let rule = |operand: &OperandText| {
+            let (code, dynamic) = self.code(&format!("!is_vec({})", operand.name))?;
+            let message = format!("operand `{}` is a list in braces", operand.name);
+            Ok(Rule { action: Action::Forbid(message), code, dynamic })
+        };
+        operands.iter().filter(is_list).map(rule).collect()
     }
 
     fn line(&mut self, line: &Line, rules: &mut Vec<Rule>) -> Result<(), Error> {
@@ -361,8 +374,12 @@ impl FormBuilder<'_, '_> {
     }
 }
 
-fn range(text: &str) -> Result<(i64, i64), String> {
-    text.split_once("..")
-        .and_then(|(lo, hi)| Some((lo.trim().parse().ok()?, hi.trim().parse().ok()?)))
+/// `lo..hi`, `lo..hi:step`, or `lo..hi:2^` for powers of two (step 0).
+fn range(text: &str) -> Result<(i64, i64, u16), String> {
+    let (bounds, step) = text.split_once(':').unwrap_or((text, "1"));
+    let step = if step.trim() == "2^" { Some(0) } else { step.trim().parse().ok().filter(|step| *step > 0) };
+    bounds
+        .split_once("..")
+        .and_then(|(lo, hi)| Some((lo.trim().parse().ok()?, hi.trim().parse().ok()?, step?)))
         .ok_or_else(|| format!("`{text}` is no range"))
 }

@@ -137,7 +137,14 @@ fn wanted(check: &OperandCheck) -> String {
     let ty = tables::TYPES.get(usize::from(check.ty)).map_or("", |row| row.container.text());
     let range = match flags & flag::RANGE {
         0 => String::new(),
-        _ => format!(" from {} to {}", check.row.lo, check.row.hi),
+        _ => {
+            let (lo, hi) = (check.row.lo, check.row.hi);
+            match check.row.step {
+                0 => format!(" that is a power of two from {lo} to {hi}"),
+                1 => format!(" from {lo} to {hi}"),
+                step => format!(" from {lo} to {hi} in steps of {step}"),
+            }
+        }
     };
     if check.row.len != 0 && check.len != 1 {
         return format!("a vector of {} .{ty}", check.len);

@@ -201,7 +201,7 @@ fn scalar_fits(check: &OperandCheck, shape: Shape) -> bool {
         Shape::Integer(value) => {
             !written
                 && flags & flag::REG == 0
-                && (flags & flag::RANGE == 0 || (check.row.lo..=check.row.hi).contains(&value))
+                && (flags & flag::RANGE == 0 || in_range(check.row, value))
                 && immediate_type(check, false)
         }
         Shape::Float(double) => {
@@ -267,4 +267,13 @@ pub(crate) fn answer(arguments: &Arguments, places: &Places, question: Question,
         Question::Pair => at > 0 && arguments.shapes[usize::from(at) - 1] == Shape::Pair,
         Question::Symbol => matches!(shape, Shape::Symbol | Shape::Variable(_) | Shape::Element(_)),
     }
+}
+
+/// True where an immediate is one of the values that the operand's range names.
+fn in_range(row: &tables::OperandRow, value: i64) -> bool {
+    (row.lo..=row.hi).contains(&value)
+        && match i64::from(row.step) {
+            0 => value.count_ones() == 1,
+            step => (value - row.lo) % step == 0,
+        }
 }

@@ -78,6 +78,8 @@ pub(crate) struct OperandRow {
     pub small: u32,
     pub lo: i64,
     pub hi: i64,
+    /// Distance of the values from `lo` to `hi`; 0: powers of two.
+    pub step: u16,
 }
 
 /// One rule: forbid (0, a message), require (1, a requirement), effect (2, bits).
