@@ -1,1 +1,1 @@
-//! Updater (placeholder).
+//! Writes the directives of a test from the output of its commands.
