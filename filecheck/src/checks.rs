@@ -31,21 +31,15 @@ pub(crate) struct Checks {
 }
 
 /// Reads the definitions of the command line and the directives of the check file.
-pub(crate) fn read(
-    options: &Options,
-    sources: &mut Sources,
-    check_file: SourceId,
-) -> Result<Checks, Vec<Message>> {
-    options
-        .validate_prefixes()
-        .map_err(|text| vec![Message::general(text)])?;
+pub(crate) fn read(options: &Options, sources: &mut Sources, check_file: SourceId) -> Result<Checks, Vec<Message>> {
+    options.validate_prefixes().map_err(|text| vec![Message::general(text)])?;
     let mut variables = Variables::default();
     define(options, sources, &mut variables)?;
     let mut implicit_sources = Vec::new();
     let mut implicit = Vec::new();
     for text in &options.implicit_check_not {
-        let (source, check) = implicit_check(options, sources, &mut variables, text)
-            .map_err(|message| vec![message])?;
+        let (source, check) =
+            implicit_check(options, sources, &mut variables, text).map_err(|message| vec![message])?;
         implicit_sources.push(source);
         implicit.push(check);
     }
@@ -61,11 +55,7 @@ pub(crate) fn read(
     };
     let text = sources.slice(check_file);
     reader.read(text).map_err(|message| vec![message])?;
-    Ok(Checks {
-        steps: reader.steps,
-        variables: reader.variables,
-        implicit: implicit_sources,
-    })
+    Ok(Checks { steps: reader.steps, variables: reader.variables, implicit: implicit_sources })
 }
 
 const IMPLICIT_LEAD: &str = "-implicit-check-not='";
@@ -78,28 +68,15 @@ fn implicit_check(
     text: &str,
 ) -> Result<(SourceId, Check), Message> {
     let source = sources.add("command line", format!("{IMPLICIT_LEAD}{text}'"));
-    let slice = sources
-        .slice(source)
-        .skip(IMPLICIT_LEAD.len())
-        .take(text.len());
+    let slice = sources.slice(source).skip(IMPLICIT_LEAD.len()).take(text.len());
     let directive = Directive::of(Kind::Not);
     let whole_name = directive.describe(IMPLICIT_PREFIX);
     let pattern = Pattern::parse(slice, directive, &whole_name, 0, options, variables)?;
-    Ok((
-        source,
-        Check {
-            pattern: Rc::new(pattern),
-            prefix: IMPLICIT_PREFIX.into(),
-        },
-    ))
+    Ok((source, Check { pattern: Rc::new(pattern), prefix: IMPLICIT_PREFIX.into() }))
 }
 
 /// Carries out `-D`. All that is wrong with the definitions is reported, not only the first.
-fn define(
-    options: &Options,
-    sources: &mut Sources,
-    variables: &mut Variables,
-) -> Result<(), Vec<Message>> {
+fn define(options: &Options, sources: &mut Sources, variables: &mut Variables) -> Result<(), Vec<Message>> {
     if options.definitions.is_empty() {
         return Ok(());
     }
@@ -110,10 +87,7 @@ fn define(
         text.push_str(&format!("Global define #{}: ", index + 1));
         let start = text.len();
         text.push_str(definition);
-        match definition
-            .strip_prefix('#')
-            .and_then(|numeric| numeric.split_once('='))
-        {
+        match definition.strip_prefix('#').and_then(|numeric| numeric.split_once('=')) {
             Some((name, value)) => {
                 text.push_str(" (parsed as: [[#");
                 places.push((text.len(), name.len() + 1 + value.len(), true));
@@ -133,26 +107,18 @@ fn define(
         };
         errors.extend(result.err().into_iter().flatten());
     }
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(errors)
-    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 fn define_number(slice: Slice<'_>, variables: &mut Variables) -> Result<(), Vec<Message>> {
-    let block = BlockParser::new(variables, None, false)
-        .parse(slice)
-        .map_err(|message| vec![message])?;
+    let block = BlockParser::new(variables, None, false).parse(slice).map_err(|message| vec![message])?;
     let (Some(id), Some(expression)) = (block.defines, &block.expression) else {
         let message = "a numeric definition needs a name and a value";
         return Err(vec![Message::error(slice.location(), message)]);
     };
     let value = expression.evaluate(variables, 0).map_err(|failures| {
         let report = |failure| match failure {
-            Failure::Undefined(name, location) => {
-                Message::error(location, format!("undefined variable: {name}"))
-            }
+            Failure::Undefined(name, location) => Message::error(location, format!("undefined variable: {name}")),
             Failure::Overflow => Message::error(slice.location(), "overflow error"),
         };
         failures.into_iter().map(report).collect::<Vec<_>>()
@@ -168,10 +134,7 @@ fn define_string(slice: Slice<'_>, variables: &mut Variables) -> Result<(), Mess
     let mut rest = whole;
     let name = parse_name(&mut rest)?;
     if name.is_pseudo || !rest.is_empty() {
-        let message = format!(
-            "invalid name in string variable definition '{}'",
-            whole.text()
-        );
+        let message = format!("invalid name in string variable definition '{}'", whole.text());
         return Err(Message::error(whole.location(), message));
     }
     let text = name.text.text();
@@ -199,9 +162,8 @@ struct Reader<'o> {
 
 impl Reader<'_> {
     fn read(&mut self, text: Slice<'_>) -> Result<(), Message> {
-        let names: Vec<Rc<str>> = (0..self.scanner.check_prefix_count())
-            .map(|index| self.scanner.prefix(index).into())
-            .collect();
+        let names: Vec<Rc<str>> =
+            (0..self.scanner.check_prefix_count()).map(|index| self.scanner.prefix(index).into()).collect();
         self.used = vec![false; names.len()];
         self.pending.clone_from(&self.implicit);
         let mut rest = text;
@@ -257,10 +219,7 @@ impl Reader<'_> {
             let message = format!("found '{prefix}-{suffix}' without previous '{prefix}: line");
             return Err(Message::error(at, message));
         }
-        let check = Check {
-            pattern: Rc::new(pattern),
-            prefix: prefix.clone(),
-        };
+        let check = Check { pattern: Rc::new(pattern), prefix: prefix.clone() };
         if matches!(directive.kind, Kind::Dag | Kind::Not) {
             self.pending.push(check);
         } else {
@@ -271,12 +230,8 @@ impl Reader<'_> {
     }
 
     fn finish(&mut self, names: &[Rc<str>], end: Location) -> Result<(), Message> {
-        let missing: Vec<String> = names
-            .iter()
-            .zip(&self.used)
-            .filter(|(_, used)| !**used)
-            .map(|(name, _)| format!("'{name}:'"))
-            .collect();
+        let missing: Vec<String> =
+            names.iter().zip(&self.used).filter(|(_, used)| !**used).map(|(name, _)| format!("'{name}:'")).collect();
         let none_found = missing.len() == names.len();
         let some_missing = !missing.is_empty() && !self.options.allow_unused_prefixes;
         let excused = !self.implicit.is_empty() && self.options.is_default_check_prefix();
@@ -290,10 +245,7 @@ impl Reader<'_> {
             let pattern = Rc::new(Pattern::end(end, self.line + 1));
             let prefix = names.first().cloned().unwrap_or_else(|| "".into());
             let before = std::mem::take(&mut self.pending);
-            self.steps.push(Step {
-                check: Check { pattern, prefix },
-                before,
-            });
+            self.steps.push(Step { check: Check { pattern, prefix }, before });
         }
         Ok(())
     }

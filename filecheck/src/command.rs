@@ -78,18 +78,9 @@ enum Setter {
 
 /// The options by name, as written after one or two dashes.
 const OPTIONS: &[(&str, Setter)] = &[
-    (
-        "allow-deprecated-dag-overlap",
-        Setter::Flag(|a, on| a.options.allow_dag_overlap = on),
-    ),
-    (
-        "allow-empty",
-        Setter::Flag(|a, on| a.options.allow_empty = on),
-    ),
-    (
-        "allow-unused-prefixes",
-        Setter::Flag(|a, on| a.options.allow_unused_prefixes = on),
-    ),
+    ("allow-deprecated-dag-overlap", Setter::Flag(|a, on| a.options.allow_dag_overlap = on)),
+    ("allow-empty", Setter::Flag(|a, on| a.options.allow_empty = on)),
+    ("allow-unused-prefixes", Setter::Flag(|a, on| a.options.allow_unused_prefixes = on)),
     ("check-prefix", Setter::Value(add_check_prefixes)),
     ("check-prefixes", Setter::Value(add_check_prefixes)),
     ("color", Setter::Flag(|a, on| a.color = Some(on))),
@@ -98,16 +89,10 @@ const OPTIONS: &[(&str, Setter)] = &[
     ("dump-input", Setter::Value(dump_input)),
     ("dump-input-context", Setter::Value(dump_context)),
     ("dump-input-filter", Setter::Value(dump_filter)),
-    (
-        "enable-var-scope",
-        Setter::Flag(|a, on| a.options.enable_var_scope = on),
-    ),
+    ("enable-var-scope", Setter::Flag(|a, on| a.options.enable_var_scope = on)),
     ("h", Setter::Flag(|a, on| a.help = on)),
     ("help", Setter::Flag(|a, on| a.help = on)),
-    (
-        "ignore-case",
-        Setter::Flag(|a, on| a.options.ignore_case = on),
-    ),
+    ("ignore-case", Setter::Flag(|a, on| a.options.ignore_case = on)),
     (
         "implicit-check-not",
         Setter::Value(|a, value| {
@@ -122,24 +107,15 @@ const OPTIONS: &[(&str, Setter)] = &[
             Ok(())
         }),
     ),
-    (
-        "match-full-lines",
-        Setter::Flag(|a, on| a.options.match_full_lines = on),
-    ),
-    (
-        "strict-whitespace",
-        Setter::Flag(|a, on| a.options.strict_whitespace = on),
-    ),
+    ("match-full-lines", Setter::Flag(|a, on| a.options.match_full_lines = on)),
+    ("strict-whitespace", Setter::Flag(|a, on| a.options.strict_whitespace = on)),
     ("v", Setter::Flag(|a, on| a.options.verbose = on)),
     ("version", Setter::Flag(|a, on| a.version = on)),
     ("vv", Setter::Flag(|a, on| a.options.very_verbose = on)),
 ];
 
 fn add_check_prefixes(arguments: &mut Arguments, value: &str) -> Result<(), String> {
-    arguments
-        .options
-        .check_prefixes
-        .extend(value.split(',').map(str::to_string));
+    arguments.options.check_prefixes.extend(value.split(',').map(str::to_string));
     Ok(())
 }
 
@@ -150,9 +126,7 @@ fn add_comment_prefixes(arguments: &mut Arguments, value: &str) -> Result<(), St
 }
 
 fn define(arguments: &mut Arguments, value: &str) -> Result<(), String> {
-    arguments.options.definitions.push(Definition {
-        text: value.to_string(),
-    });
+    arguments.options.definitions.push(Definition { text: value.to_string() });
     Ok(())
 }
 
@@ -188,9 +162,7 @@ fn dump_filter(arguments: &mut Arguments, value: &str) -> Result<(), String> {
 }
 
 fn dump_context(arguments: &mut Arguments, value: &str) -> Result<(), String> {
-    let lines = value
-        .parse()
-        .map_err(|_| format!("'{value}' value invalid for uint argument!"))?;
+    let lines = value.parse().map_err(|_| format!("'{value}' value invalid for uint argument!"))?;
     let previous = arguments.dump_context;
     arguments.dump_context = Some(previous.map_or(lines, |previous: usize| previous.max(lines)));
     Ok(())
@@ -199,10 +171,7 @@ fn dump_context(arguments: &mut Arguments, value: &str) -> Result<(), String> {
 /// Runs the command with the arguments, environment and streams of this process.
 pub fn main(arguments: &[String]) -> i32 {
     let program = arguments.first().map_or("filecheck", String::as_str);
-    let program = Path::new(program)
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or("filecheck");
+    let program = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or("filecheck");
     let environment = Environment {
         program,
         extra_options: std::env::var("FILECHECK_OPTS").ok(),
@@ -211,10 +180,7 @@ pub fn main(arguments: &[String]) -> i32 {
     };
     let read_input = || {
         let mut input = Vec::new();
-        std::io::stdin()
-            .lock()
-            .read_to_end(&mut input)
-            .map(|_| input)
+        std::io::stdin().lock().read_to_end(&mut input).map(|_| input)
     };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let given = arguments.get(1..).unwrap_or_default();
@@ -287,24 +253,12 @@ fn check(
         "-" => input.take().map_or_else(|| Ok(Vec::new()), |input| input()),
         path => read(path),
     };
-    let check_text = read_or_take(check_file).map_err(|error| {
-        format!(
-            "Could not open check file '{check_file}': {}",
-            describe(&error)
-        )
-    })?;
+    let check_text = read_or_take(check_file)
+        .map_err(|error| format!("Could not open check file '{check_file}': {}", describe(&error)))?;
     let input_file = arguments.input_file.as_deref().unwrap_or("-");
-    let input_text = read_or_take(input_file).map_err(|error| {
-        format!(
-            "Could not open input file '{input_file}': {}",
-            describe(&error)
-        )
-    })?;
-    let input_name = if input_file == "-" {
-        "<stdin>"
-    } else {
-        input_file
-    };
+    let input_text = read_or_take(input_file)
+        .map_err(|error| format!("Could not open input file '{input_file}': {}", describe(&error)))?;
+    let input_name = if input_file == "-" { "<stdin>" } else { input_file };
     let checker = Checker::new(arguments.options.clone());
     let result = checker.check(check_file, check_text, input_name, input_text);
     let color = arguments.color.unwrap_or(environment.is_terminal);
@@ -316,9 +270,8 @@ fn check(
         Status::EmptyInput => {
             let command = given.join(" ");
             let program = environment.program;
-            let message = format!(
-                "FileCheck error: '{input_name}' is empty.\nFileCheck command line: {program} {command}"
-            );
+            let message =
+                format!("FileCheck error: '{input_name}' is empty.\nFileCheck command line: {program} {command}");
             return Err(message);
         }
     })
@@ -328,20 +281,12 @@ fn check_definitions(options: &Options) -> Result<(), String> {
     let mut problems = Vec::new();
     for Definition { text } in &options.definitions {
         match text.find('=') {
-            None => problems.push(format!(
-                "Missing equal sign in command-line definition '-D{text}'"
-            )),
-            Some(0) => problems.push(format!(
-                "Missing variable name in command-line definition '-D{text}'"
-            )),
+            None => problems.push(format!("Missing equal sign in command-line definition '-D{text}'")),
+            Some(0) => problems.push(format!("Missing variable name in command-line definition '-D{text}'")),
             Some(_) => {}
         }
     }
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(problems.join("\n"))
-    }
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
 fn describe(error: &std::io::Error) -> String {
@@ -396,9 +341,7 @@ fn option<'a>(
     };
     let dashes = if name.len() == 1 { "-" } else { "--" };
     let Some((_, setter)) = OPTIONS.iter().find(|(known, _)| *known == name) else {
-        return Err(format!(
-            "Unknown command line argument '{word}'.  Try: '--help'"
-        ));
+        return Err(format!("Unknown command line argument '{word}'.  Try: '--help'"));
     };
     let named = |problem: String| format!("for the {dashes}{name} option: {problem}");
     match setter {
@@ -407,8 +350,7 @@ fn option<'a>(
                 None | Some("" | "true" | "TRUE" | "True" | "1") => true,
                 Some("false" | "FALSE" | "False" | "0") => false,
                 Some(other) => {
-                    let problem =
-                        format!("'{other}' is invalid value for boolean argument! Try 0 or 1");
+                    let problem = format!("'{other}' is invalid value for boolean argument! Try 0 or 1");
                     return Err(named(problem));
                 }
             };
@@ -418,10 +360,7 @@ fn option<'a>(
             let value = match value {
                 Some(value) => value,
                 None if name == "D" => return Err(named("requires a value!".to_string())),
-                None => words
-                    .next()
-                    .map(String::as_str)
-                    .ok_or_else(|| named("requires a value!".into()))?,
+                None => words.next().map(String::as_str).ok_or_else(|| named("requires a value!".into()))?,
             };
             set(arguments, value).map_err(named)?;
         }

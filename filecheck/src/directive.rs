@@ -38,11 +38,7 @@ pub struct Directive {
 
 impl Directive {
     pub(crate) const fn of(kind: Kind) -> Self {
-        Self {
-            kind,
-            count: 1,
-            literal: false,
-        }
+        Self { kind, count: 1, literal: false }
     }
 
     /// As messages call it.
@@ -117,14 +113,8 @@ pub(crate) struct Scanner {
 
 impl Scanner {
     pub fn new(options: &Options) -> Self {
-        let checks = options
-            .effective_check_prefixes()
-            .into_iter()
-            .map(|text| (text, false));
-        let comments = options
-            .effective_comment_prefixes()
-            .into_iter()
-            .map(|text| (text, true));
+        let checks = options.effective_check_prefixes().into_iter().map(|text| (text, false));
+        let comments = options.effective_comment_prefixes().into_iter().map(|text| (text, true));
         let prefixes = checks
             .chain(comments)
             .map(|(text, is_comment)| Prefix {
@@ -144,10 +134,7 @@ impl Scanner {
 
     /// How many prefixes are check prefixes.
     pub fn check_prefix_count(&self) -> usize {
-        self.prefixes
-            .iter()
-            .filter(|prefix| !prefix.is_comment)
-            .count()
+        self.prefixes.iter().filter(|prefix| !prefix.is_comment).count()
     }
 
     /// The first directive in `text`. Successive calls must not go back in the file.
@@ -165,17 +152,9 @@ impl Scanner {
             if !before.is_some_and(is_part_of_word)
                 && let Some((found, rest)) = classify(text.skip(length), prefix.is_comment)
             {
-                return Some(Occurrence {
-                    prefix: text.take(length),
-                    index,
-                    found,
-                    rest,
-                });
+                return Some(Occurrence { prefix: text.take(length), index, found, rest });
             }
-            let word = text.bytes[length..]
-                .iter()
-                .take_while(|byte| is_part_of_word(**byte))
-                .count();
+            let word = text.bytes[length..].iter().take_while(|byte| is_part_of_word(**byte)).count();
             before = text.bytes.get(length + word - 1).copied();
             text = text.skip(length + word);
         }
@@ -191,11 +170,7 @@ impl Scanner {
                 };
             }
         }
-        let found = self
-            .prefixes
-            .iter()
-            .enumerate()
-            .filter(|(_, prefix)| prefix.next != usize::MAX);
+        let found = self.prefixes.iter().enumerate().filter(|(_, prefix)| prefix.next != usize::MAX);
         let best = found.min_by_key(|(_, prefix)| (prefix.next, usize::MAX - prefix.text.len()));
         best.map(|(index, _)| index)
     }
@@ -214,16 +189,8 @@ const SUFFIXES: &[(&[u8], Kind)] = &[
     (b"EMPTY", Kind::Empty),
 ];
 
-const BAD_NOT_SUFFIXES: &[&[u8]] = &[
-    b"DAG-NOT:",
-    b"NOT-DAG:",
-    b"NEXT-NOT:",
-    b"NOT-NEXT:",
-    b"SAME-NOT:",
-    b"NOT-SAME:",
-    b"EMPTY-NOT:",
-    b"NOT-EMPTY:",
-];
+const BAD_NOT_SUFFIXES: &[&[u8]] =
+    &[b"DAG-NOT:", b"NOT-DAG:", b"NEXT-NOT:", b"NOT-NEXT:", b"SAME-NOT:", b"NOT-SAME:", b"EMPTY-NOT:", b"NOT-EMPTY:"];
 
 /// Reads what follows a prefix; `None` if the prefix does not make a directive there.
 fn classify(mut rest: Slice<'_>, is_comment: bool) -> Option<(Found, Slice<'_>)> {
@@ -244,28 +211,17 @@ fn classify(mut rest: Slice<'_>, is_comment: bool) -> Option<(Found, Slice<'_>)>
 
 fn suffix(mut rest: Slice<'_>) -> Option<(Found, Slice<'_>)> {
     if rest.eat(b"COUNT-") {
-        let digits = rest
-            .bytes
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let digits = rest.bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let count = rest.take(digits).text().parse::<u32>();
         rest = rest.skip(digits);
         return match (count, rest.bytes.first()) {
-            (Ok(count @ 1..=0x7fff_ffff), Some(b':' | b'{')) => directive(
-                rest,
-                Directive {
-                    count,
-                    ..Directive::of(Kind::Plain)
-                },
-            ),
+            (Ok(count @ 1..=0x7fff_ffff), Some(b':' | b'{')) => {
+                directive(rest, Directive { count, ..Directive::of(Kind::Plain) })
+            }
             _ => Some((Found::BadCount, rest)),
         };
     }
-    if BAD_NOT_SUFFIXES
-        .iter()
-        .any(|bad| rest.bytes.starts_with(bad))
-    {
+    if BAD_NOT_SUFFIXES.iter().any(|bad| rest.bytes.starts_with(bad)) {
         return Some((Found::BadNot, rest));
     }
     let (_, kind) = SUFFIXES.iter().find(|(text, _)| rest.eat(text))?;
@@ -291,8 +247,7 @@ fn directive(mut rest: Slice<'_>, mut directive: Directive) -> Option<(Found, Sl
             break;
         }
     }
-    rest.eat(b"}:")
-        .then_some((Found::Directive(directive), rest))
+    rest.eat(b"}:").then_some((Found::Directive(directive), rest))
 }
 
 #[cfg(test)]
@@ -314,47 +269,27 @@ mod tests {
     }
 
     fn kinds(text: &str) -> Vec<Found> {
-        scan(text, &Options::default())
-            .into_iter()
-            .map(|(_, found)| found)
-            .collect()
+        scan(text, &Options::default()).into_iter().map(|(_, found)| found).collect()
     }
 
     #[test]
     fn suffixes_make_kinds() {
-        let found =
-            kinds("; CHECK-NEXT: a\nCHECK-COUNT-3{LITERAL}: b\nCHECK{ LITERAL , LITERAL }: c");
-        let count = Directive {
-            count: 3,
-            literal: true,
-            ..Directive::of(Kind::Plain)
-        };
+        let found = kinds("; CHECK-NEXT: a\nCHECK-COUNT-3{LITERAL}: b\nCHECK{ LITERAL , LITERAL }: c");
+        let count = Directive { count: 3, literal: true, ..Directive::of(Kind::Plain) };
         assert_eq!(found[0], Found::Directive(Directive::of(Kind::Next)));
         assert_eq!(found[1], Found::Directive(count));
-        assert_eq!(
-            found[2],
-            Found::Directive(Directive {
-                literal: true,
-                ..Directive::of(Kind::Plain)
-            })
-        );
+        assert_eq!(found[2], Found::Directive(Directive { literal: true, ..Directive::of(Kind::Plain) }));
     }
 
     #[test]
     fn prefixes_inside_words_are_not_directives() {
-        assert_eq!(
-            kinds("MYCHECK: a\nCHECKED: b\nCHECK-FOO: c\nCHECK{OTHER}: d\nCHECK"),
-            []
-        );
+        assert_eq!(kinds("MYCHECK: a\nCHECKED: b\nCHECK-FOO: c\nCHECK{OTHER}: d\nCHECK"), []);
         assert_eq!(kinds("x.CHECK: a").len(), 1);
     }
 
     #[test]
     fn the_longest_prefix_wins() {
-        let options = Options {
-            check_prefixes: vec!["A".into(), "A-B".into()],
-            ..Options::default()
-        };
+        let options = Options { check_prefixes: vec!["A".into(), "A-B".into()], ..Options::default() };
         let found = scan("A-B: x\nA: y", &options);
         assert_eq!(found[0].0, "A-B");
         assert_eq!(found[1].0, "A");

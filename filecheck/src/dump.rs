@@ -28,12 +28,7 @@ fn appearance(outcome: Outcome) -> Appearance {
         Outcome::InvalidPattern => ('X', RED, "error: match failed for invalid pattern", true),
         Outcome::NearMiss => ('?', MAGENTA, "possible intended match", true),
     };
-    Appearance {
-        lead,
-        color,
-        note,
-        is_error,
-    }
+    Appearance { lead, color, note, is_error }
 }
 
 /// A mark with its label and its place in lines and columns, all from 1.
@@ -58,11 +53,7 @@ impl Annotation<'_> {
 
     /// The columns it covers on `line`, whose text takes `width` columns with its newline.
     fn columns(&self, line: usize, width: usize) -> (usize, usize) {
-        let start = if line == self.first_line {
-            self.first_column
-        } else {
-            1
-        };
+        let start = if line == self.first_line { self.first_column } else { 1 };
         let end = match line == self.last_line {
             // A place is shown as the character after it.
             true if line == self.first_line => self.end_column.max(start + 1),
@@ -99,10 +90,7 @@ impl Dump<'_> {
         let lines = self.line_count(text, &starts, &annotations);
         let text_lines = starts.len() - usize::from(text.is_empty() || text.ends_with(b"\n"));
         let number_width = text_lines.max(1).ilog10() as usize + 1;
-        let label_width = annotations
-            .iter()
-            .map(|annotation| annotation.label.len())
-            .max();
+        let label_width = annotations.iter().map(|annotation| annotation.label.len()).max();
         let label_width = label_width.unwrap_or(0).max(number_width) + 3;
         let shown = self.shown_lines(&annotations, lines);
 
@@ -150,11 +138,7 @@ impl Dump<'_> {
             let mut label = format!("{}:", mark.directive.abbreviation());
             if mark.pattern.source == self.check_file {
                 label.push_str(&lines.line(mark.pattern.offset).to_string());
-            } else if let Some(index) = self
-                .implicit
-                .iter()
-                .position(|id| *id == mark.pattern.source)
-            {
+            } else if let Some(index) = self.implicit.iter().position(|id| *id == mark.pattern.source) {
                 label.push_str(&format!("imp{}", index + 1));
             }
             if totals.get(&mark.pattern).is_some_and(|total| *total > 1) {
@@ -164,14 +148,7 @@ impl Dump<'_> {
             }
             let (first_line, first_column) = place(starts, mark.range.start);
             let (last_line, end_column) = place(starts, mark.range.end);
-            annotations.push(Annotation {
-                label,
-                mark,
-                first_line,
-                first_column,
-                last_line,
-                end_column,
-            });
+            annotations.push(Annotation { label, mark, first_line, first_column, last_line, end_column });
         }
         annotations
     }
@@ -179,10 +156,9 @@ impl Dump<'_> {
     fn shown_lines(&self, annotations: &[Annotation<'_>], lines: usize) -> Shown {
         let mut ranges: Vec<(usize, usize)> = match self.filter {
             DumpFilter::All => vec![(1, lines)],
-            DumpFilter::AnnotationFull => annotations
-                .iter()
-                .map(|annotation| (annotation.first_line, annotation.last_shown_line()))
-                .collect(),
+            DumpFilter::AnnotationFull => {
+                annotations.iter().map(|annotation| (annotation.first_line, annotation.last_shown_line())).collect()
+            }
             filter => annotations
                 .iter()
                 .filter(|annotation| annotation.is_selected_by(filter))
@@ -222,10 +198,7 @@ impl Dump<'_> {
             if !note.is_empty() {
                 // After the line, so that it does not seem to mark anything of it.
                 let column = end.max(start + 1);
-                text.extend(std::iter::repeat_n(
-                    ' ',
-                    (line.len() + 1).saturating_sub(column),
-                ));
+                text.extend(std::iter::repeat_n(' ', (line.len() + 1).saturating_sub(column)));
                 text.push(' ');
                 text.push_str(note);
             }
@@ -270,13 +243,7 @@ impl Dump<'_> {
 const ELLIPSIS_LINES: usize = 3;
 
 /// Writes what was left out, or dots for it.
-fn end_elision(
-    out: &mut Vec<u8>,
-    elided: &mut Vec<u8>,
-    lines: &mut usize,
-    width: usize,
-    color: bool,
-) {
+fn end_elision(out: &mut Vec<u8>, elided: &mut Vec<u8>, lines: &mut usize, width: usize, color: bool) {
     if *lines > ELLIPSIS_LINES {
         for _ in 0..ELLIPSIS_LINES {
             paint(out, color, "0;1;30", format!("{:>width$}", '.').as_bytes());
@@ -321,11 +288,7 @@ struct LineCounter<'a> {
 
 impl<'a> LineCounter<'a> {
     fn new(text: &'a [u8]) -> Self {
-        Self {
-            text,
-            offset: 0,
-            line: 1,
-        }
+        Self { text, offset: 0, line: 1 }
     }
 
     fn line(&mut self, offset: usize) -> usize {
@@ -359,9 +322,7 @@ impl Shown {
 
     fn contains(&self, line: usize) -> bool {
         let after = self.ranges.partition_point(|(first, _)| *first <= line);
-        after
-            .checked_sub(1)
-            .is_some_and(|index| line <= self.ranges[index].1)
+        after.checked_sub(1).is_some_and(|index| line <= self.ranges[index].1)
     }
 }
 
@@ -377,11 +338,7 @@ impl<'a> Sweep<'a> {
     fn new(annotations: &'a [Annotation<'a>]) -> Self {
         let mut upcoming: Vec<_> = annotations.iter().enumerate().collect();
         upcoming.sort_by_key(|(_, annotation)| annotation.first_line);
-        Self {
-            upcoming: upcoming.into_iter().peekable(),
-            active: Vec::new(),
-            order: Vec::new(),
-        }
+        Self { upcoming: upcoming.into_iter().peekable(), active: Vec::new(), order: Vec::new() }
     }
 
     fn advance(&mut self, line: usize) {
@@ -395,10 +352,7 @@ impl<'a> Sweep<'a> {
         }
         self.active.truncate(kept);
         self.order.truncate(kept);
-        while let Some((index, annotation)) = self
-            .upcoming
-            .next_if(|(_, annotation)| annotation.first_line <= line)
-        {
+        while let Some((index, annotation)) = self.upcoming.next_if(|(_, annotation)| annotation.first_line <= line) {
             let at = self.order.partition_point(|earlier| *earlier < index);
             self.order.insert(at, index);
             self.active.insert(at, annotation);

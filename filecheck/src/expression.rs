@@ -67,18 +67,13 @@ impl Expression {
             Self::Line => Ok(BigInt::from(line)),
             Self::Variable(id, location) => {
                 let variable = variables.numeric(*id);
-                variable
-                    .value
-                    .clone()
-                    .ok_or_else(|| vec![Failure::Undefined(variable.name.clone(), *location)])
+                variable.value.clone().ok_or_else(|| vec![Failure::Undefined(variable.name.clone(), *location)])
             }
             Self::Binary(binary) => {
                 let left = binary.left.expression.evaluate(variables, line);
                 let right = binary.right.expression.evaluate(variables, line);
                 match (left, right) {
-                    (Ok(left), Ok(right)) => {
-                        apply(binary.operator, left, right).ok_or_else(|| vec![Failure::Overflow])
-                    }
+                    (Ok(left), Ok(right)) => apply(binary.operator, left, right).ok_or_else(|| vec![Failure::Overflow]),
                     (Err(mut left), Err(right)) => {
                         left.extend(right);
                         Err(left)
@@ -135,14 +130,8 @@ pub(crate) fn parse_name<'a>(text: &mut Slice<'a>) -> Result<Name<'a>, Message> 
         return Err(Message::error(text.location(), "invalid variable name"));
     }
     let rest = &text.bytes[length..];
-    length += rest
-        .iter()
-        .take_while(|byte| **byte == b'_' || byte.is_ascii_alphanumeric())
-        .count();
-    let name = Name {
-        text: text.take(length),
-        is_pseudo,
-    };
+    length += rest.iter().take_while(|byte| **byte == b'_' || byte.is_ascii_alphanumeric()).count();
+    let name = Name { text: text.take(length), is_pseudo };
     *text = text.skip(length);
     Ok(name)
 }
@@ -175,13 +164,7 @@ pub(crate) struct BlockParser<'v> {
 
 impl<'v> BlockParser<'v> {
     pub fn new(variables: &'v mut Variables, line: Option<usize>, old_line_form: bool) -> Self {
-        Self {
-            variables,
-            line,
-            old_line_form,
-            depth: 0,
-            operations: 0,
-        }
+        Self { variables, line, old_line_form, depth: 0, operations: 0 }
     }
 
     /// Parses the text between `[[#` and `]]`.
@@ -209,9 +192,7 @@ impl<'v> BlockParser<'v> {
             return Err(Message::error(text.location(), message));
         }
         let implicit = match &operand {
-            Some(operand) if explicit.notation.is_none() => {
-                self.implicit_format(&operand.expression)?
-            }
+            Some(operand) if explicit.notation.is_none() => self.implicit_format(&operand.expression)?,
             _ => None,
         };
         let format = explicit.resolve(implicit);
@@ -219,28 +200,17 @@ impl<'v> BlockParser<'v> {
             Some(definition) => Some(self.define(definition.trim_start(), format)?),
             None => None,
         };
-        Ok(Block {
-            expression: operand.map(|operand| operand.expression),
-            format,
-            defines,
-        })
+        Ok(Block { expression: operand.map(|operand| operand.expression), format, defines })
     }
 
     fn parse_whole(&mut self, mut text: Slice<'_>, constrained: bool) -> Result<Operand, Message> {
         let whole = text;
-        let allowed = if self.old_line_form {
-            Allowed::LineOnly
-        } else {
-            Allowed::Any
-        };
+        let allowed = if self.old_line_form { Allowed::LineOnly } else { Allowed::Any };
         let mut left = self.operand(&mut text, allowed, !constrained)?;
         while !text.is_empty() {
             left = self.binary(whole, &mut text, left)?;
             if self.old_line_form && !text.is_empty() {
-                let message = format!(
-                    "unexpected characters at end of expression '{}'",
-                    text.text()
-                );
+                let message = format!("unexpected characters at end of expression '{}'", text.text());
                 return Err(Message::error(text.location(), message));
             }
         }
@@ -248,12 +218,7 @@ impl<'v> BlockParser<'v> {
     }
 
     /// Parses an operator and its right operand. `whole` begins where `left` does.
-    fn binary(
-        &mut self,
-        whole: Slice<'_>,
-        rest: &mut Slice<'_>,
-        left: Operand,
-    ) -> Result<Operand, Message> {
+    fn binary(&mut self, whole: Slice<'_>, rest: &mut Slice<'_>, left: Operand) -> Result<Operand, Message> {
         *rest = rest.trim_start();
         let at = rest.location();
         let Some(&symbol) = rest.bytes.first() else {
@@ -264,10 +229,7 @@ impl<'v> BlockParser<'v> {
             b'-' => Operator::Subtract,
             _ => {
                 let symbol = rest.take(1).text();
-                return Err(Message::error(
-                    at,
-                    format!("unsupported operation '{symbol}'"),
-                ));
+                return Err(Message::error(at, format!("unsupported operation '{symbol}'")));
             }
         };
         self.operations += 1;
@@ -276,34 +238,15 @@ impl<'v> BlockParser<'v> {
         }
         *rest = rest.skip(1).trim_start();
         if rest.is_empty() {
-            return Err(Message::error(
-                rest.location(),
-                "missing operand in expression",
-            ));
+            return Err(Message::error(rest.location(), "missing operand in expression"));
         }
-        let allowed = if self.old_line_form {
-            Allowed::OldLiteral
-        } else {
-            Allowed::Any
-        };
+        let allowed = if self.old_line_form { Allowed::OldLiteral } else { Allowed::Any };
         let right = self.operand(rest, allowed, false)?;
         let text = whole.take(rest.offset - whole.offset);
-        Ok(operand(
-            Expression::Binary(Box::new(Binary {
-                operator,
-                left,
-                right,
-            })),
-            text,
-        ))
+        Ok(operand(Expression::Binary(Box::new(Binary { operator, left, right })), text))
     }
 
-    fn operand(
-        &mut self,
-        rest: &mut Slice<'_>,
-        allowed: Allowed,
-        maybe_constraint: bool,
-    ) -> Result<Operand, Message> {
+    fn operand(&mut self, rest: &mut Slice<'_>, allowed: Allowed, maybe_constraint: bool) -> Result<Operand, Message> {
         let start = *rest;
         if rest.bytes.starts_with(b"(") {
             if allowed != Allowed::Any {
@@ -321,10 +264,7 @@ impl<'v> BlockParser<'v> {
                         return self.variable(&name);
                     }
                     if allowed != Allowed::Any {
-                        return Err(Message::error(
-                            name.text.location(),
-                            "unexpected function call",
-                        ));
+                        return Err(Message::error(name.text.location(), "unexpected function call"));
                     }
                     return self.nested(rest, |parser, rest| parser.call(rest, name.text));
                 }
@@ -337,21 +277,11 @@ impl<'v> BlockParser<'v> {
         if let Some((value, length)) = read_literal(rest.bytes, allowed == Allowed::OldLiteral) {
             *rest = rest.skip(length);
             let value = if negative { -value } else { value };
-            return Ok(operand(
-                Expression::Literal(value),
-                start.take(rest.offset - start.offset),
-            ));
+            return Ok(operand(Expression::Literal(value), start.take(rest.offset - start.offset)));
         }
         *rest = start;
-        let constraint = if maybe_constraint {
-            "matching constraint or "
-        } else {
-            ""
-        };
-        Err(Message::error(
-            start.location(),
-            format!("invalid {constraint}operand format"),
-        ))
+        let constraint = if maybe_constraint { "matching constraint or " } else { "" };
+        Err(Message::error(start.location(), format!("invalid {constraint}operand format")))
     }
 
     fn nested<'a>(
@@ -361,10 +291,7 @@ impl<'v> BlockParser<'v> {
     ) -> Result<Operand, Message> {
         self.depth += 1;
         if self.depth > NESTING_LIMIT {
-            return Err(Message::error(
-                rest.location(),
-                "expression nested too deeply",
-            ));
+            return Err(Message::error(rest.location(), "expression nested too deeply"));
         }
         let result = parse(self, rest);
         self.depth -= 1;
@@ -386,16 +313,11 @@ impl<'v> BlockParser<'v> {
             let message = "missing ')' at end of nested expression";
             return Err(Message::error(rest.location(), message));
         }
-        Ok(operand(
-            left.expression,
-            whole.take(rest.offset - whole.offset),
-        ))
+        Ok(operand(left.expression, whole.take(rest.offset - whole.offset)))
     }
 
     fn call(&mut self, rest: &mut Slice<'_>, name: Slice<'_>) -> Result<Operand, Message> {
-        let function = FUNCTIONS
-            .iter()
-            .find(|(text, _)| text.as_bytes() == name.bytes);
+        let function = FUNCTIONS.iter().find(|(text, _)| text.as_bytes() == name.bytes);
         let Some((_, operator)) = function else {
             let message = format!("call to undefined function '{}'", name.text());
             return Err(Message::error(name.location(), message));
@@ -410,17 +332,10 @@ impl<'v> BlockParser<'v> {
         }
         let count = arguments.len();
         let (Some(right), Some(left), 2) = (arguments.pop(), arguments.pop(), count) else {
-            let message = format!(
-                "function '{}' takes 2 arguments but {count} given",
-                name.text()
-            );
+            let message = format!("function '{}' takes 2 arguments but {count} given", name.text());
             return Err(Message::error(name.location(), message));
         };
-        let binary = Binary {
-            operator: *operator,
-            left,
-            right,
-        };
+        let binary = Binary { operator: *operator, left, right };
         Ok(operand(Expression::Binary(Box::new(binary)), name))
     }
 
@@ -466,24 +381,17 @@ impl<'v> BlockParser<'v> {
         });
         let defined = self.variables.numeric(id).line;
         if defined.is_some() && defined == self.line {
-            let message =
-                format!("numeric variable '{text}' defined earlier in the same CHECK directive");
+            let message = format!("numeric variable '{text}' defined earlier in the same CHECK directive");
             return Err(Message::error(name.text.location(), message));
         }
-        Ok(operand(
-            Expression::Variable(id, name.text.location()),
-            name.text,
-        ))
+        Ok(operand(Expression::Variable(id, name.text.location()), name.text))
     }
 
     fn define(&mut self, mut text: Slice<'_>, format: Format) -> Result<NumericId, Message> {
         let name = parse_name(&mut text)?;
         let at = name.text.location();
         if name.is_pseudo {
-            return Err(Message::error(
-                at,
-                "definition of pseudo numeric variable unsupported",
-            ));
+            return Err(Message::error(at, "definition of pseudo numeric variable unsupported"));
         }
         let name = name.text.text();
         if self.variables.is_declared_string(&name) {
@@ -533,11 +441,7 @@ impl<'v> BlockParser<'v> {
 }
 
 fn operand(expression: Expression, text: Slice<'_>) -> Operand {
-    Operand {
-        expression,
-        text: text.text(),
-        location: text.location(),
-    }
+    Operand { expression, text: text.text(), location: text.location() }
 }
 
 /// The part of a format that a block spells out.
@@ -551,16 +455,9 @@ struct ExplicitFormat {
 impl ExplicitFormat {
     fn resolve(self, implicit: Option<Format>) -> Format {
         match (self.notation, implicit) {
-            (Some(notation), _) => Format {
-                notation,
-                precision: self.precision,
-                alternate: self.alternate,
-            },
+            (Some(notation), _) => Format { notation, precision: self.precision, alternate: self.alternate },
             (None, Some(implicit)) => implicit,
-            (None, None) => Format {
-                precision: self.precision,
-                ..Format::DEFAULT
-            },
+            (None, None) => Format { precision: self.precision, ..Format::DEFAULT },
         }
     }
 }
@@ -574,11 +471,7 @@ fn parse_format(mut text: Slice<'_>) -> Result<ExplicitFormat, Message> {
     let flag = text.location();
     format.alternate = text.eat(b"#");
     if text.eat(b".") {
-        let digits = text
-            .bytes
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let digits = text.bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
         // More digits than a regular expression can count are as wrong as none.
         format.precision = text
             .take(digits)
@@ -586,9 +479,7 @@ fn parse_format(mut text: Slice<'_>) -> Result<ExplicitFormat, Message> {
             .parse()
             .ok()
             .filter(|precision| *precision <= 255)
-            .ok_or_else(|| {
-                Message::error(text.location(), "invalid precision in format specifier")
-            })?;
+            .ok_or_else(|| Message::error(text.location(), "invalid precision in format specifier"))?;
         text = text.skip(digits);
     }
     if let Some(conversion) = text.bytes.first() {
@@ -604,15 +495,9 @@ fn parse_format(mut text: Slice<'_>) -> Result<ExplicitFormat, Message> {
         });
         text = text.skip(1);
     }
-    let is_hexadecimal = matches!(
-        format.notation,
-        Some(Notation::HexLower | Notation::HexUpper)
-    );
+    let is_hexadecimal = matches!(format.notation, Some(Notation::HexLower | Notation::HexUpper));
     if format.alternate && !is_hexadecimal {
-        return Err(Message::error(
-            flag,
-            "alternate form only supported for hex values",
-        ));
+        return Err(Message::error(flag, "alternate form only supported for hex values"));
     }
     text = text.trim_start();
     if !text.is_empty() {

@@ -121,10 +121,7 @@ impl Checker {
             return result;
         }
         let dump = self.options.dump_input != DumpInput::Never;
-        let mut report = Report {
-            messages: Vec::new(),
-            marks: dump.then(Vec::new),
-        };
+        let mut report = Report { messages: Vec::new(), marks: dump.then(Vec::new) };
         let outcome = Matching {
             options: &self.options,
             input: result.sources.text(input),
@@ -135,11 +132,7 @@ impl Checker {
         .run(&checks.steps);
         result.messages = report.messages;
         result.marks = report.marks.unwrap_or_default();
-        result.status = if outcome.is_ok() {
-            Status::Passed
-        } else {
-            Status::Failed
-        };
+        result.status = if outcome.is_ok() { Status::Passed } else { Status::Failed };
         result
     }
 }

@@ -68,12 +68,7 @@ impl Matching<'_> {
 
     /// Matches one step in `region`; returns where its match is. When only looking for a label, what
     /// leads up to it is ignored, since variables it may use have no values yet.
-    fn step(
-        &mut self,
-        step: &Step,
-        region: Range<usize>,
-        only_label: bool,
-    ) -> Result<Range<usize>, Failed> {
+    fn step(&mut self, step: &Step, region: Range<usize>, only_label: bool) -> Result<Range<usize>, Failed> {
         let mut nots = Vec::new();
         let mut from = region.start;
         if !only_label && !step.before.is_empty() {
@@ -97,12 +92,7 @@ impl Matching<'_> {
     }
 
     /// Finds a pattern that has to be there.
-    fn expect(
-        &mut self,
-        check: &Check,
-        region: Range<usize>,
-        count: u32,
-    ) -> Result<Range<usize>, Failed> {
+    fn expect(&mut self, check: &Check, region: Range<usize>, count: u32) -> Result<Range<usize>, Failed> {
         match self.find(check, &region) {
             Ok(found) => {
                 self.report_found(check, found.clone(), Outcome::Matched, count);
@@ -153,12 +143,7 @@ impl Matching<'_> {
     }
 
     /// Finds a `-DAG` directive where no earlier one of its group matched.
-    fn in_any_order(
-        &mut self,
-        check: &Check,
-        region: Range<usize>,
-        taken: &mut Taken,
-    ) -> Result<(), Failed> {
+    fn in_any_order(&mut self, check: &Check, region: Range<usize>, taken: &mut Taken) -> Result<(), Failed> {
         let mut from = region.start;
         let mut hint = 0;
         let loud = self.options.very_verbose;
@@ -210,12 +195,7 @@ impl Matching<'_> {
     }
 
     /// Makes sure that `-NEXT`, `-EMPTY` and `-SAME` matched on their line.
-    fn check_line(
-        &mut self,
-        check: &Check,
-        skipped: Range<usize>,
-        found: Range<usize>,
-    ) -> Result<(), Failed> {
+    fn check_line(&mut self, check: &Check, skipped: Range<usize>, found: Range<usize>) -> Result<(), Failed> {
         let kind = check.pattern.directive.kind;
         if !matches!(kind, Kind::Next | Kind::Empty | Kind::Same) {
             return Ok(());
@@ -250,10 +230,7 @@ impl Matching<'_> {
     }
 
     fn at(&self, offset: usize) -> Location {
-        Location {
-            source: self.source,
-            offset,
-        }
+        Location { source: self.source, offset }
     }
 
     fn say(&mut self, message: Message) {
@@ -268,13 +245,7 @@ impl Matching<'_> {
     fn mark(&mut self, check: &Check, range: Range<usize>, outcome: Outcome, note: String) {
         let pattern = &check.pattern;
         let (directive, pattern) = (pattern.directive, pattern.location);
-        self.report.mark(Mark {
-            directive,
-            pattern,
-            outcome,
-            range,
-            note,
-        });
+        self.report.mark(Mark { directive, pattern, outcome, range, note });
     }
 
     /// Tells of a match: always when it is excluded, otherwise as far as verbosity goes.
@@ -295,12 +266,7 @@ impl Matching<'_> {
             self.mark(check, found.start..found.start, outcome, text.clone());
         }
         for capture in &captures {
-            self.mark(
-                check,
-                capture.range.clone(),
-                outcome,
-                captured(&capture.name),
-            );
+            self.mark(check, capture.range.clone(), outcome, captured(&capture.name));
         }
         // What goes into the dump is not said twice, unless it is an error.
         if !is_error && self.report.marks.is_some() {
@@ -317,11 +283,7 @@ impl Matching<'_> {
             self.note(found.start, 0, text);
         }
         for capture in captures {
-            self.note(
-                capture.range.start,
-                capture.range.len(),
-                captured(&capture.name),
-            );
+            self.note(capture.range.start, capture.range.len(), captured(&capture.name));
         }
     }
 
@@ -331,10 +293,7 @@ impl Matching<'_> {
         if pattern.directive.count > 1 {
             text.push_str(&format!(" ({count} out of {})", pattern.directive.count));
         }
-        self.say(Message {
-            severity,
-            ..Message::error(pattern.location, text)
-        });
+        self.say(Message { severity, ..Message::error(pattern.location, text) });
     }
 
     /// Tells of a pattern that should have been found.
@@ -344,20 +303,11 @@ impl Matching<'_> {
             Miss::Invalid(errors) => errors,
         };
         let is_invalid = !errors.is_empty();
-        let outcome = if is_invalid {
-            Outcome::InvalidPattern
-        } else {
-            Outcome::Missing
-        };
+        let outcome = if is_invalid { Outcome::InvalidPattern } else { Outcome::Missing };
         self.mark_search(check, &region, outcome, &errors);
         self.report.messages.extend(errors);
         if !is_invalid {
-            self.say_about(
-                check,
-                Severity::Error,
-                "expected string not found in input",
-                count,
-            );
+            self.say_about(check, Severity::Error, "expected string not found in input", count);
             self.note(region.start, 0, "scanning from here");
         }
         for text in check.pattern.describe_substitutions(self.variables) {
@@ -372,12 +322,7 @@ impl Matching<'_> {
     }
 
     /// Tells of a pattern that was rightly not found, or could not be looked for.
-    fn report_absent(
-        &mut self,
-        check: &Check,
-        region: Range<usize>,
-        miss: Miss,
-    ) -> Result<(), Failed> {
+    fn report_absent(&mut self, check: &Check, region: Range<usize>, miss: Miss) -> Result<(), Failed> {
         let errors = match miss {
             Miss::NotFound => Vec::new(),
             Miss::Invalid(errors) => errors,
@@ -386,21 +331,12 @@ impl Matching<'_> {
         if !is_invalid && !self.options.very_verbose {
             return Ok(());
         }
-        let outcome = if is_invalid {
-            Outcome::InvalidPattern
-        } else {
-            Outcome::Absent
-        };
+        let outcome = if is_invalid { Outcome::InvalidPattern } else { Outcome::Absent };
         self.mark_search(check, &region, outcome, &errors);
         if is_invalid || self.report.marks.is_none() {
             self.report.messages.extend(errors);
             if !is_invalid {
-                self.say_about(
-                    check,
-                    Severity::Remark,
-                    "excluded string not found in input",
-                    1,
-                );
+                self.say_about(check, Severity::Remark, "excluded string not found in input", 1);
                 self.note(region.start, 0, "scanning from here");
             }
             for text in check.pattern.describe_substitutions(self.variables) {
@@ -410,13 +346,7 @@ impl Matching<'_> {
         if is_invalid { Err(Failed) } else { Ok(()) }
     }
 
-    fn mark_search(
-        &mut self,
-        check: &Check,
-        region: &Range<usize>,
-        outcome: Outcome,
-        errors: &[Message],
-    ) {
+    fn mark_search(&mut self, check: &Check, region: &Range<usize>, outcome: Outcome, errors: &[Message]) {
         self.mark(check, region.clone(), outcome, String::new());
         let start = region.start..region.start;
         for error in errors {

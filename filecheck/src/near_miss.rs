@@ -30,8 +30,7 @@ pub(crate) fn find(example: &[u8], text: &[u8]) -> Option<usize> {
             best = Some((offset, quality));
         }
     }
-    best.filter(|(offset, quality)| *offset > 0 && *quality < WORST)
-        .map(|(offset, _)| offset)
+    best.filter(|(offset, quality)| *offset > 0 && *quality < WORST).map(|(offset, _)| offset)
 }
 
 /// Insertions, deletions and replacements that turn one text into the other; some number not below

@@ -26,11 +26,7 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    pub const DEFAULT: Self = Self {
-        notation: Notation::Unsigned,
-        precision: 0,
-        alternate: false,
-    };
+    pub const DEFAULT: Self = Self { notation: Notation::Unsigned, precision: 0, alternate: false };
 
     /// As messages name it.
     pub fn conversion(self) -> &'static str {
@@ -106,10 +102,7 @@ pub(crate) fn read_literal(text: &[u8], decimal_only: bool) -> Option<(BigInt, u
         _ => (10, 0),
     };
     let digits = text.get(skipped..)?;
-    let count = digits
-        .iter()
-        .take_while(|byte| char::from(**byte).is_digit(radix))
-        .count();
+    let count = digits.iter().take_while(|byte| char::from(**byte).is_digit(radix)).count();
     let value = BigInt::parse_bytes(&digits[..count], radix)?;
     Some((value, skipped + count))
 }
@@ -120,17 +113,9 @@ mod tests {
 
     #[test]
     fn numbers_are_written_with_sign_prefix_and_padding() {
-        let format = Format {
-            notation: Notation::HexUpper,
-            precision: 8,
-            alternate: true,
-        };
+        let format = Format { notation: Notation::HexUpper, precision: 8, alternate: true };
         assert_eq!(format.write(&BigInt::from(29)).unwrap(), "0x0000001D");
-        let signed = Format {
-            notation: Notation::Signed,
-            precision: 4,
-            alternate: false,
-        };
+        let signed = Format { notation: Notation::Signed, precision: 4, alternate: false };
         assert_eq!(signed.write(&BigInt::from(-30)).unwrap(), "-0030");
         assert_eq!(Format::DEFAULT.write(&BigInt::from(-1)), None);
     }
@@ -145,11 +130,7 @@ mod tests {
 
     #[test]
     fn what_a_wildcard_matches_reads_back() {
-        let format = Format {
-            notation: Notation::HexLower,
-            precision: 0,
-            alternate: true,
-        };
+        let format = Format { notation: Notation::HexLower, precision: 0, alternate: true };
         assert_eq!(format.read(b"0xff"), Some(BigInt::from(255)));
         let huge = Format::DEFAULT.read(b"10000000000000000000000").unwrap();
         assert_eq!(huge.to_string(), "10000000000000000000000");

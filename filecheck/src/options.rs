@@ -129,17 +129,12 @@ impl Options {
         }
         let given = [
             ("check", self.check_prefixes.as_slice()),
-            (
-                "comment",
-                self.comment_prefixes.as_deref().unwrap_or_default(),
-            ),
+            ("comment", self.comment_prefixes.as_deref().unwrap_or_default()),
         ];
         for (kind, prefixes) in given {
             for prefix in prefixes {
                 if prefix.is_empty() {
-                    return Err(format!(
-                        "supplied {kind} prefix must not be the empty string"
-                    ));
+                    return Err(format!("supplied {kind} prefix must not be the empty string"));
                 }
                 if !is_well_formed(prefix) {
                     return Err(format!(
@@ -162,7 +157,5 @@ impl Options {
 
 fn is_well_formed(prefix: &str) -> bool {
     prefix.starts_with(|first: char| first.is_ascii_alphabetic())
-        && prefix
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }

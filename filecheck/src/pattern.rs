@@ -17,7 +17,7 @@ enum Matcher {
     /// An empty line.
     EmptyLine,
     /// These bytes.
-    Literal(Finder<'static>),
+    Literal(Box<Finder<'static>>),
     /// A regular expression that is the same for every match.
     Regex(Box<Regex>),
     /// A regular expression into which values are put before every match.
@@ -82,12 +82,7 @@ impl Pattern {
         Self::with_matcher(Directive::of(Kind::End), location, line, Matcher::End)
     }
 
-    fn with_matcher(
-        directive: Directive,
-        location: Location,
-        line: usize,
-        matcher: Matcher,
-    ) -> Self {
+    fn with_matcher(directive: Directive, location: Location, line: usize, matcher: Matcher) -> Self {
         Self {
             directive,
             location,
@@ -118,8 +113,7 @@ impl Pattern {
             return Err(Message::error(location, message));
         }
         if !text.is_empty() && is_empty_kind {
-            let message =
-                format!("found non-empty check string for empty check with prefix '{prefix}:'");
+            let message = format!("found non-empty check string for empty check with prefix '{prefix}:'");
             return Err(Message::error(location, message));
         }
         let mut pattern = Self::with_matcher(directive, location, line, Matcher::EmptyLine);
@@ -135,19 +129,14 @@ impl Pattern {
             pattern.text = text.bytes.to_vec();
             return Ok(pattern);
         }
-        let mut builder = Builder {
-            pattern,
-            variables,
-            substitutions: Vec::new(),
-            next_group: 1,
-        };
+        let mut builder = Builder { pattern, variables, substitutions: Vec::new(), next_group: 1 };
         builder.build(text, full_lines, options.strict_whitespace)?;
         builder.finish()
     }
 
     fn literal(&self, text: &[u8]) -> Result<Matcher, Message> {
         if !self.ignore_case {
-            return Ok(Matcher::Literal(Finder::new(text).into_owned()));
+            return Ok(Matcher::Literal(Box::new(Finder::new(text).into_owned())));
         }
         let mut expression = Vec::new();
         ere::escape_into(&mut expression, text);
@@ -162,46 +151,27 @@ impl Pattern {
 
     /// Whether it defines or uses variables.
     pub fn has_variable(&self) -> bool {
-        !self.strings.is_empty()
-            || !self.numbers.is_empty()
-            || matches!(self.matcher, Matcher::Template(_))
+        !self.strings.is_empty() || !self.numbers.is_empty() || matches!(self.matcher, Matcher::Template(_))
     }
 
     /// Finds the pattern in `text`, which begins at `base` in the input, and sets its variables.
     pub fn find(&self, text: &[u8], base: usize, variables: &mut Variables) -> Result<Hit, Miss> {
         match &self.matcher {
-            Matcher::End => Ok(Hit {
-                start: text.len(),
-                length: 0,
-            }),
+            Matcher::End => Ok(Hit { start: text.len(), length: 0 }),
             Matcher::EmptyLine => find_empty_line(text).ok_or(Miss::NotFound),
-            Matcher::Literal(finder) => finder
-                .find(text)
-                .map(|start| Hit {
-                    start,
-                    length: finder.needle().len(),
-                })
-                .ok_or(Miss::NotFound),
+            Matcher::Literal(finder) => {
+                finder.find(text).map(|start| Hit { start, length: finder.needle().len() }).ok_or(Miss::NotFound)
+            }
             Matcher::Regex(regex) => self.find_regex(regex, text, base, variables),
             Matcher::Template(substitutions) => {
-                let expression = self
-                    .substitute(substitutions, variables)
-                    .map_err(Miss::Invalid)?;
-                let regex = self
-                    .compile(&expression, self.location)
-                    .map_err(|message| Miss::Invalid(vec![message]))?;
+                let expression = self.substitute(substitutions, variables).map_err(Miss::Invalid)?;
+                let regex = self.compile(&expression, self.location).map_err(|message| Miss::Invalid(vec![message]))?;
                 self.find_regex(&regex, text, base, variables)
             }
         }
     }
 
-    fn find_regex(
-        &self,
-        regex: &Regex,
-        text: &[u8],
-        base: usize,
-        variables: &mut Variables,
-    ) -> Result<Hit, Miss> {
+    fn find_regex(&self, regex: &Regex, text: &[u8], base: usize, variables: &mut Variables) -> Result<Hit, Miss> {
         let found = regex.find(text).map_err(|_| {
             let message = "matching this pattern takes too much work";
             Miss::Invalid(vec![Message::error(self.location, message)])
@@ -220,17 +190,10 @@ impl Pattern {
             let value = variables.numeric(*id).format.read(&text[range]);
             variables.set_numeric(*id, value, Some(at));
         }
-        Ok(Hit {
-            start: found.range.start,
-            length: found.range.len(),
-        })
+        Ok(Hit { start: found.range.start, length: found.range.len() })
     }
 
-    fn substitute(
-        &self,
-        substitutions: &[Substitution],
-        variables: &Variables,
-    ) -> Result<Vec<u8>, Vec<Message>> {
+    fn substitute(&self, substitutions: &[Substitution], variables: &Variables) -> Result<Vec<u8>, Vec<Message>> {
         let mut out = Vec::with_capacity(self.text.len() + 16 * substitutions.len());
         let mut errors = Vec::new();
         let mut copied = 0;
@@ -240,20 +203,12 @@ impl Pattern {
             match substitution.value(variables, self.line) {
                 Ok(value) => ere::escape_into(&mut out, &value),
                 Err(failures) => {
-                    errors.extend(
-                        failures
-                            .into_iter()
-                            .map(|failure| substitution.report(failure)),
-                    );
+                    errors.extend(failures.into_iter().map(|failure| substitution.report(failure)));
                 }
             }
         }
         out.extend_from_slice(&self.text[copied..]);
-        if errors.is_empty() {
-            Ok(out)
-        } else {
-            Err(errors)
-        }
+        if errors.is_empty() { Ok(out) } else { Err(errors) }
     }
 
     /// For each substitution that has a value, what it is.
@@ -275,17 +230,11 @@ impl Pattern {
     pub fn captures(&self, variables: &Variables) -> Vec<Capture> {
         let strings = self.strings.iter().filter_map(|(name, _)| {
             let range = variables.string(name)?.captured.clone()?;
-            Some(Capture {
-                name: name.clone(),
-                range,
-            })
+            Some(Capture { name: name.clone(), range })
         });
         let numbers = self.numbers.iter().filter_map(|(id, _)| {
             let variable = variables.numeric(*id);
-            Some(Capture {
-                name: variable.name.clone(),
-                range: variable.captured.clone()?,
-            })
+            Some(Capture { name: variable.name.clone(), range: variable.captured.clone()? })
         });
         let mut captures: Vec<Capture> = strings.chain(numbers).collect();
         captures.sort_by_key(|capture| capture.range.start);
@@ -307,9 +256,7 @@ impl Substitution {
             },
             SubstitutionValue::Numeric(expression, format) => {
                 let value = expression.evaluate(variables, line)?;
-                let text = format
-                    .write(&value)
-                    .ok_or_else(|| vec![Failure::Overflow])?;
+                let text = format.write(&value).ok_or_else(|| vec![Failure::Overflow])?;
                 Ok(text.into_bytes())
             }
         }
@@ -317,13 +264,10 @@ impl Substitution {
 
     fn report(&self, failure: Failure) -> Message {
         match failure {
-            Failure::Undefined(name, location) => {
-                Message::error(location, format!("undefined variable: {name}"))
+            Failure::Undefined(name, location) => Message::error(location, format!("undefined variable: {name}")),
+            Failure::Overflow => {
+                Message::error(self.location, "unable to substitute variable or numeric expression: overflow error")
             }
-            Failure::Overflow => Message::error(
-                self.location,
-                "unable to substitute variable or numeric expression: overflow error",
-            ),
         }
     }
 }
@@ -334,10 +278,7 @@ fn find_empty_line(text: &[u8]) -> Option<Hit> {
         let last = text.len().checked_sub(1)?;
         (text[last] == b'\n').then_some(last)
     })?;
-    Some(Hit {
-        start: at + 1,
-        length: 0,
-    })
+    Some(Hit { start: at + 1, length: 0 })
 }
 
 /// Turns the text of a pattern into one expression.
@@ -354,16 +295,9 @@ const BACK_REFERENCE_LIMIT: usize = 9;
 
 impl Builder<'_> {
     /// Of more than two opening brackets, the last two open a block and the others are themselves.
-    fn build(
-        &mut self,
-        mut text: Slice<'_>,
-        full_lines: bool,
-        strict: bool,
-    ) -> Result<(), Message> {
+    fn build(&mut self, mut text: Slice<'_>, full_lines: bool, strict: bool) -> Result<(), Message> {
         if full_lines {
-            self.pattern
-                .text
-                .extend_from_slice(if strict { b"^" } else { b"^ *" });
+            self.pattern.text.extend_from_slice(if strict { b"^" } else { b"^ *" });
         }
         while !text.is_empty() {
             if text.bytes.starts_with(b"{{") {
@@ -380,9 +314,7 @@ impl Builder<'_> {
             }
         }
         if full_lines {
-            self.pattern
-                .text
-                .extend_from_slice(if strict { b"$" } else { b" *$" });
+            self.pattern.text.extend_from_slice(if strict { b"$" } else { b" *$" });
         }
         Ok(())
     }
@@ -390,9 +322,7 @@ impl Builder<'_> {
     fn finish(mut self) -> Result<Pattern, Message> {
         self.pattern.matcher = match self.substitutions.is_empty() {
             true => {
-                let regex = self
-                    .pattern
-                    .compile(&self.pattern.text, self.pattern.location)?;
+                let regex = self.pattern.compile(&self.pattern.text, self.pattern.location)?;
                 Matcher::Regex(regex)
             }
             false => Matcher::Template(self.substitutions),
@@ -447,15 +377,8 @@ impl Builder<'_> {
     fn string_block(&mut self, block: Slice<'_>) -> Result<(), Message> {
         let colon = block.find(b":");
         let head = block.take(colon.unwrap_or(block.bytes.len()));
-        if let Some(blank) = head
-            .bytes
-            .iter()
-            .position(|byte| crate::source::is_blank(*byte))
-        {
-            return Err(Message::error(
-                head.skip(blank).location(),
-                "unexpected whitespace",
-            ));
+        if let Some(blank) = head.bytes.iter().position(|byte| crate::source::is_blank(*byte)) {
+            return Err(Message::error(head.skip(blank).location(), "unexpected whitespace"));
         }
         let mut rest = block;
         let name = parse_name(&mut rest)?;
@@ -471,10 +394,7 @@ impl Builder<'_> {
             return self.use_string(text, block);
         }
         if name.is_pseudo || !rest.eat(b":") {
-            return Err(Message::error(
-                at,
-                "invalid name in string variable definition",
-            ));
+            return Err(Message::error(at, "invalid name in string variable definition"));
         }
         if self.variables.numeric_by_name(&text).is_some() {
             let message = format!("numeric variable with name '{text}' already exists");
@@ -493,11 +413,7 @@ impl Builder<'_> {
     }
 
     fn use_string(&mut self, name: String, block: Slice<'_>) -> Result<(), Message> {
-        let defined_here = self
-            .pattern
-            .strings
-            .iter()
-            .find(|(defined, _)| *defined == name);
+        let defined_here = self.pattern.strings.iter().find(|(defined, _)| *defined == name);
         let Some((_, group)) = defined_here else {
             self.substitutions.push(Substitution {
                 at: self.pattern.text.len(),
@@ -511,9 +427,7 @@ impl Builder<'_> {
             let message = "Can't back-reference more than 9 variables";
             return Err(Message::error(block.location(), message));
         }
-        self.pattern
-            .text
-            .extend_from_slice(format!("\\{group}").as_bytes());
+        self.pattern.text.extend_from_slice(format!("\\{group}").as_bytes());
         Ok(())
     }
 

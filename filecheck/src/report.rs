@@ -63,10 +63,7 @@ impl Report {
         let Some(pattern) = marks.last().map(|mark| mark.pattern) else {
             return;
         };
-        let of_last = marks
-            .iter_mut()
-            .rev()
-            .take_while(|mark| mark.pattern == pattern);
+        let of_last = marks.iter_mut().rev().take_while(|mark| mark.pattern == pattern);
         of_last.for_each(|mark| mark.outcome = outcome);
     }
 }

@@ -34,10 +34,7 @@ pub(crate) struct Slice<'a> {
 
 impl<'a> Slice<'a> {
     pub fn location(self) -> Location {
-        Location {
-            source: self.source,
-            offset: self.offset,
-        }
+        Location { source: self.source, offset: self.offset }
     }
 
     pub fn is_empty(self) -> bool {
@@ -47,19 +44,12 @@ impl<'a> Slice<'a> {
     /// Without its first `count` bytes, or without any when there are fewer.
     pub fn skip(self, count: usize) -> Self {
         let count = count.min(self.bytes.len());
-        Self {
-            bytes: &self.bytes[count..],
-            offset: self.offset + count,
-            ..self
-        }
+        Self { bytes: &self.bytes[count..], offset: self.offset + count, ..self }
     }
 
     /// Its first `count` bytes, or all when there are fewer.
     pub fn take(self, count: usize) -> Self {
-        Self {
-            bytes: &self.bytes[..count.min(self.bytes.len())],
-            ..self
-        }
+        Self { bytes: &self.bytes[..count.min(self.bytes.len())], ..self }
     }
 
     /// Takes `prefix` off, saying whether it was there.
@@ -76,21 +66,12 @@ impl<'a> Slice<'a> {
     }
 
     pub fn trim_start(self) -> Self {
-        let blanks = self
-            .bytes
-            .iter()
-            .take_while(|byte| is_blank(**byte))
-            .count();
+        let blanks = self.bytes.iter().take_while(|byte| is_blank(**byte)).count();
         self.skip(blanks)
     }
 
     pub fn trim_end(self) -> Self {
-        let blanks = self
-            .bytes
-            .iter()
-            .rev()
-            .take_while(|byte| is_blank(**byte))
-            .count();
+        let blanks = self.bytes.iter().rev().take_while(|byte| is_blank(**byte)).count();
         self.take(self.bytes.len() - blanks)
     }
 
@@ -130,30 +111,15 @@ pub struct Message {
 
 impl Message {
     pub(crate) fn error(location: Location, text: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Error,
-            location: Some(location),
-            length: 0,
-            text: text.into(),
-        }
+        Self { severity: Severity::Error, location: Some(location), length: 0, text: text.into() }
     }
 
     pub(crate) fn note(location: Location, length: usize, text: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Note,
-            location: Some(location),
-            length,
-            text: text.into(),
-        }
+        Self { severity: Severity::Note, location: Some(location), length, text: text.into() }
     }
 
     pub(crate) fn general(text: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Error,
-            location: None,
-            length: 0,
-            text: text.into(),
-        }
+        Self { severity: Severity::Error, location: None, length: 0, text: text.into() }
     }
 }
 
@@ -175,18 +141,13 @@ pub struct Source {
 impl Sources {
     /// Adds a text.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<Vec<u8>>) -> SourceId {
-        self.texts.push(Source {
-            name: name.into(),
-            text: text.into(),
-        });
+        self.texts.push(Source { name: name.into(), text: text.into() });
         SourceId(self.texts.len() as u32 - 1)
     }
 
     /// The bytes of a text.
     pub fn text(&self, id: SourceId) -> &[u8] {
-        self.texts
-            .get(id.index())
-            .map_or(&[], |source| &source.text)
+        self.texts.get(id.index()).map_or(&[], |source| &source.text)
     }
 
     /// The name of a text.
@@ -195,11 +156,7 @@ impl Sources {
     }
 
     pub(crate) fn slice(&self, id: SourceId) -> Slice<'_> {
-        Slice {
-            bytes: self.text(id),
-            source: id,
-            offset: 0,
-        }
+        Slice { bytes: self.text(id), source: id, offset: 0 }
     }
 
     /// Line and column of a place, both from 1; columns count bytes.
@@ -264,11 +221,7 @@ impl Sources {
                 Some(b'\t') => (width / TAB_STOP + 1) * TAB_STOP,
                 _ => width + 1,
             };
-            let filler = if *mark == b'^' {
-                ' '
-            } else {
-                char::from(*mark)
-            };
+            let filler = if *mark == b'^' { ' ' } else { char::from(*mark) };
             expanded.push(char::from(*mark));
             expanded.extend(std::iter::repeat_n(filler, next - width - 1));
             width = next;
@@ -364,10 +317,7 @@ fn first_to_change(text: &[u8], keep_blanks: bool) -> Option<usize> {
     let tab = memchr::memchr(b'\t', text);
     let double = memchr::memmem::find(text, b"  ");
     // A tab may follow a space that starts the run.
-    [carriage_return, tab.map(|at| at.saturating_sub(1)), double]
-        .into_iter()
-        .flatten()
-        .min()
+    [carriage_return, tab.map(|at| at.saturating_sub(1)), double].into_iter().flatten().min()
 }
 
 #[cfg(test)]
@@ -392,14 +342,7 @@ mod tests {
     fn marks_line_up_under_tabs() {
         let mut sources = Sources::default();
         let id = sources.add("f", "a\tbcd\n");
-        let message = Message::note(
-            Location {
-                source: id,
-                offset: 2,
-            },
-            2,
-            "here",
-        );
+        let message = Message::note(Location { source: id, offset: 2 }, 2, "here");
         let text = String::from_utf8(sources.render(&message, false)).unwrap();
         assert_eq!(text, "f:1:3: note: here\na       bcd\n        ^~\n");
     }
@@ -408,13 +351,7 @@ mod tests {
     fn lines_beyond_ascii_get_no_mark() {
         let mut sources = Sources::default();
         let id = sources.add("f", "é b\n");
-        let message = Message::error(
-            Location {
-                source: id,
-                offset: 3,
-            },
-            "bad",
-        );
+        let message = Message::error(Location { source: id, offset: 3 }, "bad");
         let text = String::from_utf8(sources.render(&message, false)).unwrap();
         assert_eq!(text, "f:1:4: error: bad\né b\n");
     }

@@ -50,13 +50,7 @@ impl Variables {
 
     pub fn add_numeric(&mut self, name: &str, format: Format, line: Option<usize>) -> NumericId {
         let id = NumericId(self.numeric.len());
-        self.numeric.push(NumericVariable {
-            name: name.to_string(),
-            format,
-            line,
-            value: None,
-            captured: None,
-        });
+        self.numeric.push(NumericVariable { name: name.to_string(), format, line, value: None, captured: None });
         id
     }
 
@@ -84,10 +78,7 @@ impl Variables {
                 value.captured = captured;
             }
             None => {
-                let value = StringValue {
-                    text: text.to_vec(),
-                    captured,
-                };
+                let value = StringValue { text: text.to_vec(), captured };
                 self.strings.insert(name.to_string(), value);
             }
         }
@@ -104,11 +95,7 @@ impl Variables {
     /// Forgets the values of all variables whose names do not begin with `$`.
     pub fn clear_local(&mut self) {
         self.strings.retain(|name, _| name.starts_with('$'));
-        for variable in self
-            .numeric
-            .iter_mut()
-            .filter(|variable| !variable.name.starts_with('$'))
-        {
+        for variable in self.numeric.iter_mut().filter(|variable| !variable.name.starts_with('$')) {
             variable.value = None;
             variable.captured = None;
         }

@@ -11,7 +11,7 @@ const STEP_LIMIT: u64 = 20_000_000;
 /// Instructions a program may have; `{n,m}` multiplies them.
 const PROGRAM_LIMIT: usize = 1 << 18;
 
-/// An attempt ran past [`STEP_LIMIT`].
+/// An attempt took more steps than is reasonable.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooComplex;
 
@@ -53,11 +53,7 @@ impl Program {
     /// # Errors
     /// [`SyntaxError::TooLarge`] when its counted repetitions expand to too many instructions.
     pub fn new(root: &Node, groups: u32) -> Result<Self, SyntaxError> {
-        let mut program = Self {
-            instructions: Vec::new(),
-            slots: (groups as usize + 1) * 2,
-            registers: 0,
-        };
+        let mut program = Self { instructions: Vec::new(), slots: (groups as usize + 1) * 2, registers: 0 };
         program.compile(root)?;
         program.push(Instruction::Match)?;
         Ok(program)
@@ -151,12 +147,7 @@ impl Program {
     ///
     /// # Errors
     /// [`TooComplex`] when the ways to match are too many to try.
-    pub fn run(
-        &self,
-        text: &[u8],
-        start: usize,
-        required_end: Option<usize>,
-    ) -> Result<Option<Captures>, TooComplex> {
+    pub fn run(&self, text: &[u8], start: usize, required_end: Option<usize>) -> Result<Option<Captures>, TooComplex> {
         let mut attempt = Attempt {
             text,
             slots: vec![None; self.slots],
@@ -188,12 +179,7 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    fn explore(
-        &mut self,
-        program: &Program,
-        start: usize,
-        required_end: Option<usize>,
-    ) -> Result<(), TooComplex> {
+    fn explore(&mut self, program: &Program, start: usize, required_end: Option<usize>) -> Result<(), TooComplex> {
         let mut steps = 0;
         let (mut pc, mut at) = (0, start);
         loop {
@@ -241,13 +227,11 @@ impl Attempt<'_> {
             }
             Instruction::Jump(target) => return Some(*target),
             Instruction::Save(slot) => {
-                self.stack
-                    .push(Frame::RestoreSlot(*slot, self.slots[*slot]));
+                self.stack.push(Frame::RestoreSlot(*slot, self.slots[*slot]));
                 self.slots[*slot] = Some(*at);
             }
             Instruction::Mark(register) => {
-                self.stack
-                    .push(Frame::RestoreRegister(*register, self.registers[*register]));
+                self.stack.push(Frame::RestoreRegister(*register, self.registers[*register]));
                 self.registers[*register] = *at;
             }
             Instruction::Progress(register) if self.registers[*register] != *at => {}

@@ -12,9 +12,7 @@ pub use backtrack::TooComplex;
 pub use syntax::SyntaxError;
 
 use backtrack::{Captures, Program};
-use regex_automata::{
-    Anchored, Input, MatchKind, hybrid::dfa as lazy, meta, nfa::thompson, util::syntax as automata,
-};
+use regex_automata::{Anchored, Input, MatchKind, hybrid::dfa as lazy, meta, nfa::thompson, util::syntax as automata};
 use regex_syntax::hir::{self, Hir, Look};
 use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
@@ -103,15 +101,9 @@ impl Regex {
         if let Some(search) = self.search.get() {
             return Ok(search);
         }
-        let config = meta::Regex::config()
-            .utf8_empty(false)
-            .onepass(false)
-            .dfa(false)
-            .nfa_size_limit(Some(64 << 20));
-        let search = meta::Regex::builder()
-            .configure(config)
-            .build_from_hir(&to_hir(&self.root))
-            .map_err(|_| TooComplex)?;
+        let config = meta::Regex::config().utf8_empty(false).onepass(false).dfa(false).nfa_size_limit(Some(64 << 20));
+        let search =
+            meta::Regex::builder().configure(config).build_from_hir(&to_hir(&self.root)).map_err(|_| TooComplex)?;
         Ok(self.search.get_or_init(|| search))
     }
 
@@ -123,11 +115,7 @@ impl Regex {
         Ok(self.program.get_or_init(|| program))
     }
 
-    fn find_by_backtracking(
-        &self,
-        search: &meta::Regex,
-        text: &[u8],
-    ) -> Result<Option<Match>, TooComplex> {
+    fn find_by_backtracking(&self, search: &meta::Regex, text: &[u8]) -> Result<Option<Match>, TooComplex> {
         let program = self.program()?;
         let mut from = 0;
         while from <= text.len() {
@@ -137,10 +125,7 @@ impl Regex {
             let start = candidate.start();
             if let Some(slots) = program.run(text, start, None)? {
                 let end = slots.get(1).copied().flatten().unwrap_or(start);
-                return Ok(Some(Match {
-                    range: start..end,
-                    slots,
-                }));
+                return Ok(Some(Match { range: start..end, slots }));
             }
             from = start + 1;
         }
@@ -152,20 +137,11 @@ impl Regex {
         if self.longest.get().is_none() {
             let nfa = thompson::Compiler::new()
                 .syntax(automata::Config::new().utf8(false))
-                .configure(
-                    thompson::Config::new()
-                        .utf8(false)
-                        .which_captures(thompson::WhichCaptures::None),
-                )
+                .configure(thompson::Config::new().utf8(false).which_captures(thompson::WhichCaptures::None))
                 .build_from_hir(&to_hir(&self.root))
                 .map_err(|_| TooComplex)?;
-            let config = lazy::Config::new()
-                .match_kind(MatchKind::All)
-                .skip_cache_capacity_check(true);
-            let dfa = lazy::DFA::builder()
-                .configure(config)
-                .build_from_nfa(nfa)
-                .map_err(|_| TooComplex)?;
+            let config = lazy::Config::new().match_kind(MatchKind::All).skip_cache_capacity_check(true);
+            let dfa = lazy::DFA::builder().configure(config).build_from_nfa(nfa).map_err(|_| TooComplex)?;
             let cache = RefCell::new(dfa.create_cache());
             _ = self.longest.set((dfa, cache));
         }
@@ -180,21 +156,11 @@ impl Regex {
         }
     }
 
-    fn captures(
-        &self,
-        search: &meta::Regex,
-        text: &[u8],
-        range: &Range<usize>,
-    ) -> Result<Captures, TooComplex> {
+    fn captures(&self, search: &meta::Regex, text: &[u8], range: &Range<usize>) -> Result<Captures, TooComplex> {
         let mut slots = vec![None; (self.groups as usize + 1) * 2];
-        let input = Input::new(text)
-            .range(range.clone())
-            .anchored(Anchored::Yes);
+        let input = Input::new(text).range(range.clone()).anchored(Anchored::Yes);
         search.search_slots(&input, &mut slots);
-        let slots: Captures = slots
-            .into_iter()
-            .map(|slot| slot.map(|at| at.get()))
-            .collect();
+        let slots: Captures = slots.into_iter().map(|slot| slot.map(|at| at.get())).collect();
         if slots.get(1).copied().flatten() == Some(range.end) {
             return Ok(slots);
         }
@@ -233,28 +199,21 @@ fn to_hir(node: &Node) -> Hir {
         Node::Empty => Hir::empty(),
         Node::Byte(byte) => Hir::literal([*byte]),
         Node::Set(set) => {
-            let ranges = set
-                .ranges()
-                .map(|(start, end)| hir::ClassBytesRange::new(start, end));
+            let ranges = set.ranges().map(|(start, end)| hir::ClassBytesRange::new(start, end));
             Hir::class(hir::Class::Bytes(hir::ClassBytes::new(ranges)))
         }
         Node::LineStart => Hir::look(Look::StartLF),
         Node::LineEnd => Hir::look(Look::EndLF),
         Node::WordStart => Hir::look(Look::WordStartAscii),
         Node::WordEnd => Hir::look(Look::WordEndAscii),
-        Node::Group(number, inner) => Hir::capture(hir::Capture {
-            index: *number,
-            name: None,
-            sub: Box::new(to_hir(inner)),
-        }),
+        Node::Group(number, inner) => {
+            Hir::capture(hir::Capture { index: *number, name: None, sub: Box::new(to_hir(inner)) })
+        }
         Node::Concat(parts) => Hir::concat(parts.iter().map(to_hir).collect()),
         Node::Alternate(branches) => Hir::alternation(branches.iter().map(to_hir).collect()),
-        Node::Repeat(inner, min, max) => Hir::repetition(hir::Repetition {
-            min: *min,
-            max: *max,
-            greedy: true,
-            sub: Box::new(to_hir(inner)),
-        }),
+        Node::Repeat(inner, min, max) => {
+            Hir::repetition(hir::Repetition { min: *min, max: *max, greedy: true, sub: Box::new(to_hir(inner)) })
+        }
         Node::BackReference(_) => Hir::repetition(hir::Repetition {
             min: 0,
             max: None,
@@ -304,20 +263,14 @@ mod tests {
     #[test]
     fn captures_follow_the_longest_match() {
         assert_eq!(group("(a|ab)(c|bcd)", "abcd", 2).unwrap(), "bcd");
-        assert_eq!(
-            group("r([0-9]+), r([0-9]+)", "add r10, r2", 1).unwrap(),
-            "10"
-        );
+        assert_eq!(group("r([0-9]+), r([0-9]+)", "add r10, r2", 1).unwrap(), "10");
         assert_eq!(group("(a)|(b)", "b", 1), None);
     }
 
     #[test]
     fn back_references_match_what_was_captured() {
         assert_eq!(find(r"([a-z]+) \1", "foo bar bar").unwrap(), "bar bar");
-        assert_eq!(
-            find(r"([a-z]+) \1;", "foo foo bar bar;").unwrap(),
-            "bar bar;"
-        );
+        assert_eq!(find(r"([a-z]+) \1;", "foo foo bar bar;").unwrap(), "bar bar;");
         assert_eq!(find(r"(x)\1", "x y"), None);
     }
 

@@ -167,21 +167,10 @@ const REPETITION_LIMIT: u32 = 255;
 /// # Errors
 /// The first thing that is wrong, as [`SyntaxError`].
 pub fn parse(text: &[u8], ignore_case: bool) -> Result<Parsed, SyntaxError> {
-    let mut parser = Parser {
-        text,
-        at: 0,
-        ignore_case,
-        groups: 0,
-        complete: Vec::new(),
-        has_back_reference: false,
-        depth: 0,
-    };
+    let mut parser =
+        Parser { text, at: 0, ignore_case, groups: 0, complete: Vec::new(), has_back_reference: false, depth: 0 };
     let root = parser.alternation(false)?;
-    Ok(Parsed {
-        root,
-        groups: parser.groups,
-        has_back_reference: parser.has_back_reference,
-    })
+    Ok(Parsed { root, groups: parser.groups, has_back_reference: parser.has_back_reference })
 }
 
 struct Parser<'a> {
@@ -229,11 +218,7 @@ impl Parser<'_> {
                 break;
             }
         }
-        Ok(if branches.len() == 1 {
-            branches.remove(0)
-        } else {
-            Node::Alternate(branches)
-        })
+        Ok(if branches.len() == 1 { branches.remove(0) } else { Node::Alternate(branches) })
     }
 
     fn starts_repetition(&self) -> bool {
@@ -319,9 +304,7 @@ impl Parser<'_> {
             b'^' => Ok(Node::LineStart),
             b'$' => Ok(Node::LineEnd),
             b'*' | b'+' | b'?' => Err(SyntaxError::RepetitionOperand),
-            b'{' if self.peek().is_some_and(|byte| byte.is_ascii_digit()) => {
-                Err(SyntaxError::RepetitionOperand)
-            }
+            b'{' if self.peek().is_some_and(|byte| byte.is_ascii_digit()) => Err(SyntaxError::RepetitionOperand),
             b'.' => Ok(Node::Set(Box::new(ByteSet::single(b'\n').complement()))),
             b'[' => self.bracket(),
             b'\\' => self.escape(),
@@ -337,11 +320,7 @@ impl Parser<'_> {
         self.groups += 1;
         let number = self.groups;
         self.complete.push(false);
-        let inner = if self.peek() == Some(b')') {
-            Node::Empty
-        } else {
-            self.alternation(true)?
-        };
+        let inner = if self.peek() == Some(b')') { Node::Empty } else { self.alternation(true)? };
         if !self.eat(b')') {
             return Err(SyntaxError::Parentheses);
         }
@@ -402,9 +381,7 @@ impl Parser<'_> {
         if self.rest().starts_with(b"[:") {
             let name = self.bracket_name(b':', SyntaxError::CharacterClass)?;
             let contains = character_class(&name).ok_or(SyntaxError::CharacterClass)?;
-            (0..=127u8)
-                .filter(contains)
-                .for_each(|byte| set.insert(byte));
+            (0..=127u8).filter(contains).for_each(|byte| set.insert(byte));
             return Ok(());
         }
         let start = self.range_end()?;
@@ -441,14 +418,11 @@ impl Parser<'_> {
     /// The name inside `[:name:]`, `[.name.]` or `[=name=]`.
     fn bracket_name(&mut self, mark: u8, error: SyntaxError) -> Result<Vec<u8>, SyntaxError> {
         let inner = self.rest().get(2..).unwrap_or_default();
-        let length = inner
-            .windows(2)
-            .position(|pair| pair == [mark, b']'])
-            .ok_or(if inner.contains(&b']') {
-                error
-            } else {
-                SyntaxError::Brackets
-            })?;
+        let length = inner.windows(2).position(|pair| pair == [mark, b']']).ok_or(if inner.contains(&b']') {
+            error
+        } else {
+            SyntaxError::Brackets
+        })?;
         let name = inner[..length].to_vec();
         self.at += length + 4;
         Ok(name)

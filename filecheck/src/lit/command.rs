@@ -56,10 +56,7 @@ fn parse(given: &[String]) -> Result<Arguments, String> {
         repeated: Vec::new(),
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
         filter: None,
-        config: Config {
-            timeout: Some(Duration::from_secs(300)),
-            ..Config::default()
-        },
+        config: Config { timeout: Some(Duration::from_secs(300)), ..Config::default() },
         search: Vec::new(),
         output: None,
         filecheck_in_process: true,
@@ -104,10 +101,7 @@ fn parse(given: &[String]) -> Result<Arguments, String> {
                     }
                     _ => {
                         let (name, value) = value.split_once('=').ok_or("-D needs name=value")?;
-                        arguments
-                            .config
-                            .substitutions
-                            .insert(name.to_string(), value.to_string());
+                        arguments.config.substitutions.insert(name.to_string(), value.to_string());
                     }
                 }
             }
@@ -141,9 +135,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
     // The programs beside this one are those that were built with it.
-    let beside = std::env::current_exe()
-        .ok()
-        .and_then(|exe| Some(exe.parent()?.to_path_buf()));
+    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_path_buf()));
     let given = arguments.search.iter().map(PathBuf::from);
     let mut search: Vec<PathBuf> = given.chain(beside).collect();
     for folder in &mut search {
@@ -179,8 +171,7 @@ fn run(arguments: &Arguments) -> Result<i32, String> {
     let settings = settings(arguments)?;
     let mut tests = suite::find_tests(&arguments.paths, &settings)?;
     if let Some(filter) = &arguments.filter {
-        let regex =
-            Regex::new(filter.as_bytes(), false).map_err(|error| format!("--filter: {error}"))?;
+        let regex = Regex::new(filter.as_bytes(), false).map_err(|error| format!("--filter: {error}"))?;
         tests.retain(|test| matches!(regex.find(test.name.as_bytes()), Ok(Some(_))));
     }
     if arguments.list {
@@ -191,9 +182,7 @@ fn run(arguments: &Arguments) -> Result<i32, String> {
         return Err("no tests found".to_string());
     }
     let started = Instant::now();
-    let finished = suite::run(&tests, &settings, |result| {
-        announce(arguments, &tests, result)
-    });
+    let finished = suite::run(&tests, &settings, |result| announce(arguments, &tests, result));
     for result in &finished {
         print_failure(arguments, &tests[result.index], &result.ending);
     }
@@ -204,10 +193,7 @@ fn run(arguments: &Arguments) -> Result<i32, String> {
 
 /// One line for a test that ended, if it is worth one.
 fn announce(arguments: &Arguments, tests: &[Test], result: &Finished) {
-    let is_quiet = matches!(
-        result.ending,
-        Ending::Pass | Ending::ExpectedFailure | Ending::Unsupported(_)
-    );
+    let is_quiet = matches!(result.ending, Ending::Pass | Ending::ExpectedFailure | Ending::Unsupported(_));
     if is_quiet && !arguments.verbose {
         return;
     }
@@ -237,25 +223,16 @@ fn write_failure(
     failure: &Failure,
 ) -> std::io::Result<()> {
     writeln!(out, "\n**** {word}: {} ****", test.name)?;
-    writeln!(
-        out,
-        "{}:{}: RUN: {}",
-        test.name, failure.line, failure.command
-    )?;
+    writeln!(out, "{}:{}: RUN: {}", test.name, failure.line, failure.command)?;
     match &failure.result {
         Err(problem) => writeln!(out, "{problem}")?,
         Ok(outcome) => {
             match outcome.timed_out {
                 true => writeln!(out, "ran out of time")?,
-                false if outcome.status >= 128 => {
-                    writeln!(out, "killed by signal {}", outcome.status - 128)?
-                }
+                false if outcome.status >= 128 => writeln!(out, "killed by signal {}", outcome.status - 128)?,
                 false => writeln!(out, "exit status {}", outcome.status)?,
             }
-            for (name, bytes) in [
-                ("standard output", &outcome.out),
-                ("standard error", &outcome.err),
-            ] {
+            for (name, bytes) in [("standard output", &outcome.out), ("standard error", &outcome.err)] {
                 if !bytes.is_empty() {
                     writeln!(out, "---- {name} ----")?;
                     out.write_all(bytes)?;
@@ -266,19 +243,10 @@ fn write_failure(
             }
         }
     }
-    let options: String = arguments
-        .repeated
-        .iter()
-        .map(|word| format!("{word} "))
-        .collect();
+    let options: String = arguments.repeated.iter().map(|word| format!("{word} ")).collect();
     writeln!(out, "---- to repeat ----")?;
     writeln!(out, "runtests {options}{}", quote(&test.name))?;
-    writeln!(
-        out,
-        "cd {} && {}",
-        quote(&failure.directory.to_string_lossy()),
-        failure.command
-    )
+    writeln!(out, "cd {} && {}", quote(&failure.directory.to_string_lossy()), failure.command)
 }
 
 fn summarize(arguments: &Arguments, tests: &[Test], finished: &[Finished], time: Duration) {
@@ -291,17 +259,10 @@ fn summarize(arguments: &Arguments, tests: &[Test], finished: &[Finished], time:
         slowest.sort_by_key(|result| std::cmp::Reverse(result.time));
         println!("\nSlowest tests:");
         for result in slowest.iter().take(arguments.slowest) {
-            println!(
-                "{:>8} ms {}",
-                result.time.as_millis(),
-                tests[result.index].name
-            );
+            println!("{:>8} ms {}", result.time.as_millis(), tests[result.index].name);
         }
     }
-    let bad: Vec<&Finished> = finished
-        .iter()
-        .filter(|result| result.ending.is_bad())
-        .collect();
+    let bad: Vec<&Finished> = finished.iter().filter(|result| result.ending.is_bad()).collect();
     if !bad.is_empty() {
         println!("\nFailed tests ({}):", bad.len());
         for result in bad {
@@ -310,14 +271,6 @@ fn summarize(arguments: &Arguments, tests: &[Test], finished: &[Finished], time:
     } else if arguments.quiet {
         return;
     }
-    let counts: Vec<String> = counts
-        .iter()
-        .map(|(word, count)| format!("{count} {word}"))
-        .collect();
-    println!(
-        "{} tests in {:.1} s: {}",
-        finished.len(),
-        time.as_secs_f64(),
-        counts.join(", ")
-    );
+    let counts: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    println!("{} tests in {:.1} s: {}", finished.len(), time.as_secs_f64(), counts.join(", "));
 }

@@ -11,11 +11,7 @@ const NESTING_LIMIT: u32 = 64;
 /// # Errors
 /// What is wrong with the condition.
 pub fn evaluate(text: &str, features: &BTreeSet<String>) -> Result<bool, String> {
-    let mut parser = Parser {
-        rest: text.trim(),
-        features,
-        depth: 0,
-    };
+    let mut parser = Parser { rest: text.trim(), features, depth: 0 };
     let value = parser.either()?;
     match parser.rest {
         "" => Ok(value),
@@ -108,10 +104,7 @@ impl Parser<'_> {
         let regex = Regex::new(&pattern, false).map_err(|error| format!("'{text}': {error}"))?;
         for feature in self.features {
             let found = regex.find(feature.as_bytes());
-            if found
-                .map_err(|_| format!("'{text}' is too complex"))?
-                .is_some()
-            {
+            if found.map_err(|_| format!("'{text}' is too complex"))?.is_some() {
                 return Ok(true);
             }
         }
@@ -148,21 +141,9 @@ mod tests {
     #[test]
     fn errors_say_what_is_wrong() {
         let none = Default::default();
-        assert!(
-            evaluate("a &&", &none)
-                .unwrap_err()
-                .contains("expected a feature")
-        );
+        assert!(evaluate("a &&", &none).unwrap_err().contains("expected a feature"));
         assert!(evaluate("(a", &none).unwrap_err().contains("missing ')'"));
-        assert!(
-            evaluate("a b", &none)
-                .unwrap_err()
-                .contains("unexpected 'b'")
-        );
-        assert!(
-            evaluate(&"!".repeat(1000), &none)
-                .unwrap_err()
-                .contains("too deeply")
-        );
+        assert!(evaluate("a b", &none).unwrap_err().contains("unexpected 'b'"));
+        assert!(evaluate(&"!".repeat(1000), &none).unwrap_err().contains("too deeply"));
     }
 }

@@ -63,22 +63,17 @@ impl Config {
                 "excludes" => self.excludes.extend(words()),
                 "features" => self.features.extend(words()),
                 "timeout" => {
-                    let seconds = value
-                        .parse()
-                        .map_err(|_| format!("'{value}' is no number"))?;
+                    let seconds = value.parse().map_err(|_| format!("'{value}' is no number"))?;
                     self.timeout = Some(Duration::from_secs(seconds));
                 }
                 _ => return Err(format!("unknown key '{key}'")),
             },
             Some(("substitute", name)) => {
                 let name = name.trim().trim_start_matches('%');
-                self.substitutions
-                    .insert(name.to_string(), value.to_string());
+                self.substitutions.insert(name.to_string(), value.to_string());
             }
             Some(("tool", name)) => {
-                if let Some(tool) =
-                    words().find_map(|candidate| find_tool(&candidate, folder, path))
-                {
+                if let Some(tool) = words().find_map(|candidate| find_tool(&candidate, folder, path)) {
                     self.features.insert(name.trim().to_string());
                     let tool = tool.to_string_lossy().into_owned();
                     self.substitutions.insert(name.trim().to_string(), tool);
@@ -97,20 +92,14 @@ impl Config {
     /// Whether a file of this name in this folder is a test.
     pub fn is_test(&self, name: &str) -> bool {
         name != FILE_NAME
-            && (self.suffixes.is_empty()
-                || self
-                    .suffixes
-                    .iter()
-                    .any(|suffix| name.ends_with(suffix.as_str())))
+            && (self.suffixes.is_empty() || self.suffixes.iter().any(|suffix| name.ends_with(suffix.as_str())))
     }
 }
 
 /// A tool named by `$VARIABLE`, by a path with `/` relative to the folder, or by a name on PATH.
 fn find_tool(candidate: &str, folder: &Path, path: &str) -> Option<PathBuf> {
     if let Some(variable) = candidate.strip_prefix('$') {
-        let value = std::env::var(variable)
-            .ok()
-            .filter(|value| !value.is_empty())?;
+        let value = std::env::var(variable).ok().filter(|value| !value.is_empty())?;
         return find_tool(&value, folder, path);
     }
     if candidate.contains('/') {
@@ -142,13 +131,9 @@ mod tests {
     #[test]
     fn errors_name_the_line() {
         let mut config = Config::default();
-        let error = config
-            .extend("features = a\nnonsense", Path::new("."), "")
-            .unwrap_err();
+        let error = config.extend("features = a\nnonsense", Path::new("."), "").unwrap_err();
         assert_eq!(error, "line 2: expected key = value");
-        let error = config
-            .extend("color = red", Path::new("."), "")
-            .unwrap_err();
+        let error = config.extend("color = red", Path::new("."), "").unwrap_err();
         assert_eq!(error, "line 1: unknown key 'color'");
     }
 }

@@ -150,9 +150,7 @@ impl Shell {
             };
             let name = resolved.arguments.first().map_or("", String::as_str);
             feed = match self.builtin(name) {
-                Some(builtin) => {
-                    self.run_builtin(builtin, &resolved, input, (out, err), index, job)?
-                }
+                Some(builtin) => self.run_builtin(builtin, &resolved, input, (out, err), index, job)?,
                 None => self.spawn(&resolved, input, (out, err), index, job)?,
             };
         }
@@ -186,11 +184,7 @@ impl Shell {
                 None => return Err("a command is missing".to_string()),
             }
         }
-        Ok(Resolved {
-            arguments: rest.to_vec(),
-            environment,
-            judgement,
-        })
+        Ok(Resolved { arguments: rest.to_vec(), environment, judgement })
     }
 
     fn expand(&self, word: &Word, words: &mut Vec<String>) {
@@ -227,9 +221,7 @@ impl Shell {
         };
         let clone = |sink: &Sink| {
             Ok::<_, String>(match sink {
-                Sink::File(file) => {
-                    Sink::File(file.try_clone().map_err(|error| error.to_string())?)
-                }
+                Sink::File(file) => Sink::File(file.try_clone().map_err(|error| error.to_string())?),
                 Sink::Next => Sink::Next,
                 Sink::Errors => Sink::Errors,
             })
@@ -239,16 +231,10 @@ impl Shell {
                 Redirection::Input(word) => {
                     let path = self.directory.join(&word.text);
                     let file = File::open(&path);
-                    input = Some(
-                        file.map_err(|error| format!("cannot read '{}': {error}", word.text))?,
-                    );
+                    input = Some(file.map_err(|error| format!("cannot read '{}': {error}", word.text))?);
                 }
-                Redirection::Output(Stream::Out, word, append) => {
-                    out = Sink::File(open(word, *append)?)
-                }
-                Redirection::Output(Stream::Err, word, append) => {
-                    err = Sink::File(open(word, *append)?)
-                }
+                Redirection::Output(Stream::Out, word, append) => out = Sink::File(open(word, *append)?),
+                Redirection::Output(Stream::Err, word, append) => err = Sink::File(open(word, *append)?),
                 Redirection::Both(word, append) => {
                     out = Sink::File(open(word, *append)?);
                     err = clone(&out)?;
@@ -287,10 +273,7 @@ impl Shell {
         let status = match builtin {
             Builtin::FileCheck => {
                 let environment = command::Environment {
-                    program: resolved
-                        .arguments
-                        .first()
-                        .map_or("filecheck", String::as_str),
+                    program: resolved.arguments.first().map_or("filecheck", String::as_str),
                     extra_options: resolved.environment.get("FILECHECK_OPTS").cloned(),
                     directory: Some(&self.directory),
                     is_terminal: false,
@@ -335,14 +318,10 @@ impl Shell {
         let [name, arguments @ ..] = resolved.arguments.as_slice() else {
             return Err("a command is missing".to_string());
         };
-        let program = self
-            .find_program(name)
-            .ok_or_else(|| format!("command not found: {name}"))?;
+        let program = self.find_program(name).ok_or_else(|| format!("command not found: {name}"))?;
         let failed = |error: std::io::Error| format!("cannot start '{name}': {error}");
-        let (next, mut next_writer) =
-            pipe_if(matches!(out, Sink::Next) || matches!(err, Sink::Next))?;
-        let (errors, mut error_writer) =
-            pipe_if(matches!(out, Sink::Errors) || matches!(err, Sink::Errors))?;
+        let (next, mut next_writer) = pipe_if(matches!(out, Sink::Next) || matches!(err, Sink::Next))?;
+        let (errors, mut error_writer) = pipe_if(matches!(out, Sink::Errors) || matches!(err, Sink::Errors))?;
         let mut to_stdio = |sink: Sink| -> Result<Stdio, String> {
             let clone = |writer: &mut Option<PipeWriter>| match writer {
                 Some(writer) => writer.try_clone().map(Stdio::from).map_err(failed),
@@ -378,13 +357,7 @@ impl Shell {
             // A program that does not read all of its input is not in error.
             thread::spawn(move || _ = stdin.write_all(&bytes));
         }
-        job.running.push((
-            index,
-            Running {
-                child,
-                judgement: resolved.judgement,
-            },
-        ));
+        job.running.push((index, Running { child, judgement: resolved.judgement }));
         job.errors.extend(errors.map(collect_in_background));
         Ok(next.map_or(Feed::Nothing, Feed::Pipe))
     }
@@ -399,16 +372,13 @@ impl Shell {
 
 /// Finds a program in a list of folders separated by `:`.
 pub fn find_in_path(name: &str, path: &str) -> Option<PathBuf> {
-    std::env::split_paths(path)
-        .map(|folder| folder.join(name))
-        .find(|path| is_executable(path))
+    std::env::split_paths(path).map(|folder| folder.join(name)).find(|path| is_executable(path))
 }
 
 #[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    path.metadata()
-        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
@@ -429,10 +399,7 @@ fn own_group(_command: &mut Command) {}
 fn kill_group(child: &mut Child) {
     if cfg!(unix) {
         let group = format!("-{}", child.id());
-        let quiet = Command::new("kill")
-            .args(["-KILL", "--", &group])
-            .stderr(Stdio::null())
-            .status();
+        let quiet = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
         _ = quiet;
     }
     _ = child.kill();
@@ -442,8 +409,7 @@ fn pipe_if(wanted: bool) -> Result<(Option<PipeReader>, Option<PipeWriter>), Str
     if !wanted {
         return Ok((None, None));
     }
-    let (reader, writer) =
-        std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
+    let (reader, writer) = std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
     Ok((Some(reader), Some(writer)))
 }
 
@@ -501,8 +467,7 @@ impl Job {
             Sink::Next => next.extend_from_slice(bytes),
             Sink::Errors => self.outcome.err.extend_from_slice(bytes),
             Sink::File(mut file) => {
-                file.write_all(bytes)
-                    .map_err(|error| format!("cannot write: {error}"))?;
+                file.write_all(bytes).map_err(|error| format!("cannot write: {error}"))?;
             }
         }
         Ok(())
@@ -510,8 +475,7 @@ impl Job {
 
     fn remaining(&self) -> Duration {
         const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
-        self.deadline
-            .map_or(FOREVER, |at| at.saturating_duration_since(Instant::now()))
+        self.deadline.map_or(FOREVER, |at| at.saturating_duration_since(Instant::now()))
     }
 
     /// Waits for something that a process will end; stops the processes when time is up.
@@ -522,9 +486,7 @@ impl Job {
         self.outcome.timed_out = true;
         self.kill();
         // Something may hold the pipe open even now.
-        receiver
-            .recv_timeout(Duration::from_secs(1))
-            .unwrap_or_default()
+        receiver.recv_timeout(Duration::from_secs(1)).unwrap_or_default()
     }
 
     fn collect(&mut self, feed: Feed) -> Vec<u8> {
@@ -582,9 +544,7 @@ impl Job {
 #[cfg(unix)]
 fn status_code(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
-    status
-        .code()
-        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
 #[cfg(not(unix))]
@@ -593,16 +553,12 @@ fn status_code(status: ExitStatus) -> i32 {
 }
 
 /// Takes `NAME=value` words off the front.
-fn assignments<'a>(
-    mut words: &'a [String],
-    environment: &mut BTreeMap<String, String>,
-) -> &'a [String] {
+fn assignments<'a>(mut words: &'a [String], environment: &mut BTreeMap<String, String>) -> &'a [String] {
     while let Some((word, rest)) = words.split_first() {
         let Some((name, value)) = word.split_once('=') else {
             break;
         };
-        let is_name =
-            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !is_name {
             break;
         }
@@ -766,30 +722,20 @@ mod tests {
     #[test]
     fn environments_are_those_of_one_command_or_of_all() {
         assert_eq!(out("X=1 sh -c 'echo $X'; sh -c 'echo $X'"), "1\n\n");
-        assert_eq!(
-            out("export X=2; env Y=3 sh -c 'echo $X$Y'; env -u X sh -c 'echo $X'"),
-            "23\n\n"
-        );
+        assert_eq!(out("export X=2; env Y=3 sh -c 'echo $X$Y'; env -u X sh -c 'echo $X'"), "23\n\n");
     }
 
     #[test]
     fn filecheck_runs_in_this_process() {
         let passes = "echo 'CHECK: a[[#N:]]' > c; echo a17 | filecheck c";
         assert_eq!(run(passes).status, 0);
-        let outcome =
-            run("echo 'CHECK: b' > c; echo a | not FileCheck c 2>&1 | grep -c 'not found'");
-        assert_eq!(
-            (outcome.status, outcome.out.as_slice()),
-            (0, b"1\n".as_slice())
-        );
+        let outcome = run("echo 'CHECK: b' > c; echo a | not FileCheck c 2>&1 | grep -c 'not found'");
+        assert_eq!((outcome.status, outcome.out.as_slice()), (0, b"1\n".as_slice()));
     }
 
     #[test]
     fn patterns_name_files() {
-        assert_eq!(
-            out("echo > b.x; echo > a.x; echo *.x '*.x' *.y"),
-            "a.x b.x *.x *.y\n"
-        );
+        assert_eq!(out("echo > b.x; echo > a.x; echo *.x '*.x' *.y"), "a.x b.x *.x *.y\n");
         assert!(glob_matches(b"a*b*c", b"axxbyybzc"));
         assert!(!glob_matches(b"a?c", b"ac"));
     }
@@ -808,9 +754,6 @@ mod tests {
     fn missing_commands_are_errors() {
         let (_directory, mut shell) = shell();
         let script = shell::parse("no-such-command-here").unwrap();
-        assert_eq!(
-            shell.run(&script).unwrap_err(),
-            "command not found: no-such-command-here"
-        );
+        assert_eq!(shell.run(&script).unwrap_err(), "command not found: no-such-command-here");
     }
 }

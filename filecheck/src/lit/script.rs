@@ -57,10 +57,7 @@ impl Script {
                         last.text.push(' ');
                         last.text.push_str(value);
                     }
-                    None => script.run.push(Line {
-                        number: index + 1,
-                        text: value.to_string(),
-                    }),
+                    None => script.run.push(Line { number: index + 1, text: value.to_string() }),
                 }
                 continues = more;
             } else if let Some(value) = keyword(line, "REQUIRES:") {
@@ -114,10 +111,7 @@ fn keyword<'a>(line: &'a str, keyword: &str) -> Option<&'a str> {
 }
 
 fn conditions(value: &str) -> impl Iterator<Item = String> {
-    value
-        .split(',')
-        .map(|text| text.trim().to_string())
-        .filter(|text| !text.is_empty())
+    value.split(',').map(|text| text.trim().to_string()).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]
@@ -128,61 +122,28 @@ mod tests {
     fn lines_are_joined_and_numbered() {
         let text = "; RUN: a | \\\n; RUN:   b\n; RUN: c\nNORUN: d\n; XFAIL: *\n; END.\n; RUN: e\n";
         let script = Script::parse(text).unwrap();
-        assert_eq!(
-            script.run[0],
-            Line {
-                number: 1,
-                text: "a |  b".to_string()
-            }
-        );
-        assert_eq!(
-            script.run[1],
-            Line {
-                number: 3,
-                text: "c".to_string()
-            }
-        );
+        assert_eq!(script.run[0], Line { number: 1, text: "a |  b".to_string() });
+        assert_eq!(script.run[1], Line { number: 3, text: "c".to_string() });
         assert_eq!(script.run.len(), 2);
         assert_eq!(script.xfail, ["*"]);
     }
 
     #[test]
     fn conditions_decide() {
-        let script =
-            Script::parse("RUN: a\nREQUIRES: x, y || z\nUNSUPPORTED: w\nXFAIL: v").unwrap();
+        let script = Script::parse("RUN: a\nREQUIRES: x, y || z\nUNSUPPORTED: w\nXFAIL: v").unwrap();
         let verdict = |features: &[&str]| {
             let features = features.iter().map(|name| name.to_string()).collect();
             script.verdict(&features).unwrap()
         };
-        assert_eq!(
-            verdict(&["x"]),
-            Verdict::Skip("requires y || z".to_string())
-        );
-        assert_eq!(
-            verdict(&["x", "z"]),
-            Verdict::Run {
-                expect_failure: false
-            }
-        );
-        assert_eq!(
-            verdict(&["x", "y", "v"]),
-            Verdict::Run {
-                expect_failure: true
-            }
-        );
-        assert_eq!(
-            verdict(&["x", "y", "w"]),
-            Verdict::Skip("unsupported with w".to_string())
-        );
+        assert_eq!(verdict(&["x"]), Verdict::Skip("requires y || z".to_string()));
+        assert_eq!(verdict(&["x", "z"]), Verdict::Run { expect_failure: false });
+        assert_eq!(verdict(&["x", "y", "v"]), Verdict::Run { expect_failure: true });
+        assert_eq!(verdict(&["x", "y", "w"]), Verdict::Skip("unsupported with w".to_string()));
     }
 
     #[test]
     fn broken_scripts_are_refused() {
         assert_eq!(Script::parse("nothing").unwrap_err(), "no RUN line");
-        assert!(
-            Script::parse("RUN: a \\")
-                .unwrap_err()
-                .contains("backslash")
-        );
+        assert!(Script::parse("RUN: a \\").unwrap_err().contains("backslash"));
     }
 }

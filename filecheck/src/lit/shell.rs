@@ -88,13 +88,8 @@ enum Token {
 /// # Errors
 /// What is wrong with it or not supported.
 pub fn parse(text: &str) -> Result<Vec<Pipeline>, String> {
-    let tokens = Lexer {
-        chars: text.chars().peekable(),
-    }
-    .tokens()?;
-    let mut parser = Parser {
-        tokens: tokens.into_iter().peekable(),
-    };
+    let tokens = Lexer { chars: text.chars().peekable() }.tokens()?;
+    let mut parser = Parser { tokens: tokens.into_iter().peekable() };
     parser.script()
 }
 
@@ -168,10 +163,7 @@ impl Lexer<'_> {
     }
 
     fn word_or_stream(&mut self) -> Result<Token, String> {
-        let mut word = Word {
-            text: String::new(),
-            is_glob: false,
-        };
+        let mut word = Word { text: String::new(), is_glob: false };
         let mut is_plain = true;
         while let Some(&c) = self.chars.peek() {
             if c.is_ascii_whitespace() || "|&;<()".contains(c) {
@@ -204,10 +196,7 @@ impl Lexer<'_> {
 
     fn quoted(&mut self, word: &mut Word, quote: char) -> Result<(), String> {
         loop {
-            let c = self
-                .chars
-                .next()
-                .ok_or_else(|| format!("no closing {quote}"))?;
+            let c = self.chars.next().ok_or_else(|| format!("no closing {quote}"))?;
             if c == quote {
                 return Ok(());
             }
@@ -264,11 +253,7 @@ impl Parser {
                     }
                 }
                 _ => {
-                    return Ok(Pipeline {
-                        when,
-                        negated,
-                        stages,
-                    });
+                    return Ok(Pipeline { when, negated, stages });
                 }
             }
             self.tokens.next();

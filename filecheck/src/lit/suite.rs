@@ -73,10 +73,7 @@ pub struct Failure {
 impl Ending {
     /// Whether it makes the whole run fail.
     pub fn is_bad(&self) -> bool {
-        matches!(
-            self,
-            Self::Fail(_) | Self::UnexpectedPass | Self::Unresolved(_) | Self::Timeout(_)
-        )
+        matches!(self, Self::Fail(_) | Self::UnexpectedPass | Self::Unresolved(_) | Self::Timeout(_))
     }
 
     /// In one word, as lit says it.
@@ -109,12 +106,7 @@ pub struct Finished {
 /// # Errors
 /// A path that does not exist, or a configuration that makes no sense.
 pub fn find_tests(paths: &[String], settings: &Settings) -> Result<Vec<Test>, String> {
-    let mut finder = Finder {
-        settings,
-        configs: HashMap::new(),
-        tests: Vec::new(),
-        seen: BTreeSet::new(),
-    };
+    let mut finder = Finder { settings, configs: HashMap::new(), tests: Vec::new(), seen: BTreeSet::new() };
     for name in paths {
         let path = std::path::absolute(name).map_err(|error| format!("{name}: {error}"))?;
         if path.is_dir() {
@@ -179,11 +171,7 @@ impl Finder<'_> {
         }
         let mut config = Config::default();
         let ancestors: Vec<&Path> = folder.ancestors().collect();
-        let search = self
-            .settings
-            .environment
-            .get("PATH")
-            .map_or("", String::as_str);
+        let search = self.settings.environment.get("PATH").map_or("", String::as_str);
         for ancestor in ancestors.into_iter().rev() {
             let file = ancestor.join(config::FILE_NAME);
             if let Ok(text) = std::fs::read_to_string(&file) {
@@ -201,11 +189,7 @@ impl Finder<'_> {
 }
 
 /// Runs tests in parallel. `report` hears of each as it ends, from one thread; returns all in order.
-pub fn run(
-    tests: &[Test],
-    settings: &Settings,
-    mut report: impl FnMut(&Finished),
-) -> Vec<Finished> {
+pub fn run(tests: &[Test], settings: &Settings, mut report: impl FnMut(&Finished)) -> Vec<Finished> {
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let (sender, receiver) = mpsc::channel();
@@ -226,11 +210,7 @@ pub fn run(
                         stop.store(true, Ordering::Relaxed);
                     }
                     let time = started.elapsed();
-                    _ = sender.send(Finished {
-                        index,
-                        ending,
-                        time,
-                    });
+                    _ = sender.send(Finished { index, ending, time });
                 }
             });
         }
@@ -275,11 +255,7 @@ impl Failure {
     }
 }
 
-fn run_script(
-    test: &Test,
-    script: &Script,
-    settings: &Settings,
-) -> Result<Option<Failure>, String> {
+fn run_script(test: &Test, script: &Script, settings: &Settings) -> Result<Option<Failure>, String> {
     let substitutions = Substitutions::new(test, settings)?;
     let mut shell = Shell {
         directory: substitutions.directory.clone(),
@@ -295,12 +271,7 @@ fn run_script(
         let result = shell.run(&pipelines);
         if !matches!(&result, Ok(outcome) if outcome.status == 0 && !outcome.timed_out) {
             let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
-            return Ok(Some(Failure {
-                line: line.number,
-                command,
-                directory,
-                result,
-            }));
+            return Ok(Some(Failure { line: line.number, command, directory, result }));
         }
     }
     Ok(None)
@@ -321,12 +292,7 @@ impl Substitutions {
     /// A folder that cannot be made.
     pub fn new(test: &Test, settings: &Settings) -> Result<Self, String> {
         let folder = test.path.parent().unwrap_or(Path::new("/"));
-        let file = test
-            .path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let file = test.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // Tests of one name in different folders must not meet.
         let inside: PathBuf = folder.components().skip(1).collect();
         let directory = settings.output.join(inside);
@@ -382,19 +348,17 @@ impl Substitutions {
                 rest = after;
                 continue;
             }
-            let braced = rest
-                .strip_prefix('{')
-                .and_then(|inner| inner.split_once('}'));
+            let braced = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
             let found = match braced {
                 Some((name, after)) => {
                     let found = self.names.iter().find(|(known, _)| known == name);
-                    let (_, value) =
-                        found.ok_or_else(|| format!("nothing is known as %{{{name}}}"))?;
+                    let (_, value) = found.ok_or_else(|| format!("nothing is known as %{{{name}}}"))?;
                     Some((value, after))
                 }
-                None => self.names.iter().find_map(|(name, value)| {
-                    rest.strip_prefix(name.as_str()).map(|after| (value, after))
-                }),
+                None => self
+                    .names
+                    .iter()
+                    .find_map(|(name, value)| rest.strip_prefix(name.as_str()).map(|after| (value, after))),
             };
             match found {
                 Some((value, after)) => {
@@ -441,26 +405,14 @@ mod tests {
         let path = folder.root.path().join("tests");
         let tests = find_tests(&[path.to_string_lossy().into_owned()], &folder.settings).unwrap();
         let results = run(&tests, &folder.settings, |_| {});
-        let name = |test: &Test| {
-            test.path
-                .strip_prefix(&path)
-                .unwrap()
-                .to_string_lossy()
-                .into_owned()
-        };
-        results
-            .into_iter()
-            .map(|result| (name(&tests[result.index]), result.ending))
-            .collect()
+        let name = |test: &Test| test.path.strip_prefix(&path).unwrap().to_string_lossy().into_owned();
+        results.into_iter().map(|result| (name(&tests[result.index]), result.ending)).collect()
     }
 
     #[test]
     fn every_ending_is_reached() {
         let folder = folder(&[
-            (
-                "runtests.cfg",
-                "suffixes = .t\nexcludes = Inputs\nfeatures = here\n",
-            ),
+            ("runtests.cfg", "suffixes = .t\nexcludes = Inputs\nfeatures = here\n"),
             ("pass.t", "RUN: echo a | filecheck %s\nCHECK: a\n"),
             ("fail.t", "RUN: echo b | filecheck %s\nCHECK: a\n"),
             ("xfail.t", "RUN: false\nXFAIL: here\n"),
@@ -472,10 +424,7 @@ mod tests {
             ("sub/timeout.t", "RUN: sleep 10\n"),
             ("sub/runtests.cfg", "timeout = 0\n"),
         ]);
-        let words: Vec<_> = run_all(&folder)
-            .into_iter()
-            .map(|(name, ending)| (name, ending.word()))
-            .collect();
+        let words: Vec<_> = run_all(&folder).into_iter().map(|(name, ending)| (name, ending.word())).collect();
         let expected = [
             ("fail.t", "FAIL"),
             ("none.t", "UNRESOLVED"),
@@ -490,25 +439,16 @@ mod tests {
 
     #[test]
     fn failures_can_be_repeated() {
-        let folder = folder(&[(
-            "a.t",
-            "first\nRUN: true\nRUN: cat %s | \\\nRUN:   filecheck %s\nCHECK: {{[z]}}y\n",
-        )]);
+        let folder = folder(&[("a.t", "first\nRUN: true\nRUN: cat %s | \\\nRUN:   filecheck %s\nCHECK: {{[z]}}y\n")]);
         let results = run_all(&folder);
         let Ending::Fail(failure) = &results[0].1 else {
             panic!("{results:?}");
         };
         let path = folder.root.path().join("tests/a.t");
         assert_eq!(failure.line, 3);
-        assert_eq!(
-            failure.command,
-            format!("cat {0} | filecheck {0}", path.display())
-        );
+        assert_eq!(failure.command, format!("cat {0} | filecheck {0}", path.display()));
         let err = String::from_utf8_lossy(&failure.result.as_ref().unwrap().err).into_owned();
-        assert!(
-            err.contains("a.t:5:8: error: CHECK: expected string not found"),
-            "{err}"
-        );
+        assert!(err.contains("a.t:5:8: error: CHECK: expected string not found"), "{err}");
     }
 
     #[test]
@@ -518,19 +458,9 @@ mod tests {
             "RUN: echo %tool %{tool} %% %x > %t && cat %t | filecheck %s\n\
             CHECK: {{^}}run [[F:.*]]a.t run [[F]]a.t % %x{{$}}\n",
         )]);
-        folder
-            .settings
-            .config
-            .substitutions
-            .insert("tool".into(), "run %s".into());
+        folder.settings.config.substitutions.insert("tool".into(), "run %s".into());
         assert_eq!(run_all(&folder)[0].1, Ending::Pass);
-        folder
-            .settings
-            .config
-            .substitutions
-            .insert("tool".into(), "%tool".into());
-        assert!(
-            matches!(&run_all(&folder)[0].1, Ending::Unresolved(why) if why.contains("come to an end"))
-        );
+        folder.settings.config.substitutions.insert("tool".into(), "%tool".into());
+        assert!(matches!(&run_all(&folder)[0].1, Ending::Unresolved(why) if why.contains("come to an end")));
     }
 }
