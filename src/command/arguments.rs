@@ -1,0 +1,165 @@
+//! What the command line may say.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, ValueEnum};
+use ptxc::targets::{PtxVersion, Target};
+
+/// Compiles a typed SSA IR to NVIDIA PTX.
+#[derive(Parser, Debug)]
+#[command(name = "ptxc", version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Arguments {
+    /// What to do; without one, compile.
+    #[command(subcommand)]
+    pub subcommand: Option<Subcommand>,
+    /// The compilation.
+    #[command(flatten)]
+    pub compile: CompileArguments,
+}
+
+/// The other things that the command does.
+#[derive(clap::Subcommand, Debug)]
+pub enum Subcommand {
+    /// Say, instruction by instruction, whether a target takes a PTX file.
+    Check(CheckArguments),
+    /// Print syntax, operands and requirements of a PTX instruction.
+    Isa(IsaArguments),
+    /// Print registers, memory and spills of each kernel of a cubin.
+    Stats(StatsArguments),
+    /// Print the table of targets.
+    Targets,
+}
+
+/// Arguments of a compilation.
+#[derive(Args, Debug)]
+pub struct CompileArguments {
+    /// IR text to compile; `-` is standard input.
+    #[arg(required = true, value_name = "INPUT")]
+    pub input: Option<PathBuf>,
+
+    /// Optimization level.
+    #[arg(short = 'O', value_name = "LEVEL", default_value = "2", value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub opt_level: u8,
+
+    /// Target, such as sm_90a (`ptxc targets` lists them); needed for everything but `--emit ir`.
+    #[arg(long, value_name = "TARGET", value_parser = parse_target)]
+    pub sm: Option<Target>,
+
+    /// PTX version to write instead of the lowest that works.
+    #[arg(long, value_name = "X.Y", value_parser = parse_version)]
+    pub ptx_version: Option<PtxVersion>,
+
+    /// File to write; standard output without.
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// What to write.
+    #[arg(long, value_enum, default_value = "ptx")]
+    pub emit: EmitArgument,
+
+    /// Print the module after these steps to standard error; `all` is every step.
+    #[arg(long, value_name = "STEP", value_delimiter = ',')]
+    pub print_after: Vec<String>,
+
+    /// Run these IR passes, in this order, instead of the level's.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub passes: Option<Vec<String>>,
+
+    /// Print the time of each step to standard error.
+    #[arg(long)]
+    pub time_passes: bool,
+
+    /// Print counts to standard error.
+    #[arg(long)]
+    pub stats: bool,
+
+    /// Run the verifier after every step.
+    #[arg(long)]
+    pub verify: bool,
+
+    /// Write debug information: lines and DWARF sections.
+    #[arg(short = 'g')]
+    pub debug: bool,
+
+    /// Write source lines only.
+    #[arg(long, conflicts_with = "debug")]
+    pub lineinfo: bool,
+
+    /// Warnings: `error` makes them errors, `none` silences them.
+    #[arg(short = 'W', value_enum, value_name = "WHAT")]
+    pub warnings: Vec<WarningArgument>,
+
+    /// Threads that work on the functions of a module; 0 is one per processor.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub jobs: usize,
+}
+
+/// Values of `--emit`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum EmitArgument {
+    /// PTX text.
+    Ptx,
+    /// IR text after the passes.
+    Ir,
+    /// Machine IR text after selection.
+    Mir,
+}
+
+/// Values of `-W`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum WarningArgument {
+    /// Warnings are errors.
+    Error,
+    /// No warnings.
+    None,
+}
+
+/// Arguments of `ptxc stats`.
+#[derive(Args, Debug)]
+pub struct StatsArguments {
+    /// Cubin to read.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Arguments of `ptxc check`.
+#[derive(Args, Debug)]
+pub struct CheckArguments {
+    /// PTX to read; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Target to check for.
+    #[arg(long, value_name = "TARGET", value_parser = parse_target)]
+    pub sm: Target,
+    /// Most errors to print.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub max_errors: usize,
+}
+
+/// Arguments of `ptxc isa`.
+#[derive(Args, Debug)]
+pub struct IsaArguments {
+    /// Mnemonic, such as `add` or `cvt.rn.f16.f32`.
+    #[arg(value_name = "MNEMONIC")]
+    pub mnemonic: String,
+}
+
+fn parse_target(text: &str) -> Result<Target, String> {
+    text.parse().map_err(|error| format!("{error}; `ptxc targets` lists the known ones"))
+}
+
+fn parse_version(text: &str) -> Result<PtxVersion, String> {
+    let known = || format!("{} to {}", PtxVersion::MIN, PtxVersion::MAX);
+    text.parse().map_err(|error| format!("{error}; known are {}", known()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_description_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,162 @@
+//! `ptxc INPUT`: one compilation.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use ptxc::diagnostics::InternalError;
+use ptxc::targets::Target;
+use ptxc::{DebugInfo, Diagnostics, Emit, Observer, OptLevel, Options, Output, PrintAfter, pipeline};
+
+use crate::arguments::{CompileArguments, EmitArgument, WarningArgument};
+use crate::{Failure, files};
+
+/// Compiles as the arguments say.
+pub fn run(arguments: &CompileArguments) -> Result<(), Failure> {
+    let input = arguments.input.as_deref().unwrap_or(Path::new("-"));
+    let options = options(arguments)?;
+    let text = files::read_text(input)?;
+    if text.trim().is_empty() {
+        return Err(Failure::message(format!("{}: error: the input is empty\n", files::display_name(input))));
+    }
+    keep_panics_quiet();
+    let name = files::display_name(input);
+    match ptxc::compile_text_observed(&name, &text, &options, &mut PrintToStderr) {
+        Ok(output) => finish(arguments, output),
+        Err(diagnostics) => Err(report(arguments, &diagnostics, &text)),
+    }
+}
+
+/// Writes warnings, tables and the output.
+fn finish(arguments: &CompileArguments, mut output: Output) -> Result<(), Failure> {
+    let wants = |what| arguments.warnings.contains(&what);
+    if wants(WarningArgument::Error) && !output.warnings.list.is_empty() {
+        for warning in &mut output.warnings.list {
+            warning.severity = ptxc::Severity::Error;
+        }
+        return Err(Failure::message(output.warnings.to_string()));
+    }
+    if !wants(WarningArgument::None) {
+        files::to_stderr(&output.warnings.to_string());
+    }
+    if arguments.time_passes {
+        files::to_stderr(&output.report.times_table().to_string());
+    }
+    if arguments.stats {
+        files::to_stderr(&output.report.counts_table().to_string());
+    }
+    files::write_output(arguments.output.as_deref(), &output.text)
+}
+
+/// The library's options.
+fn options(arguments: &CompileArguments) -> Result<Options, Failure> {
+    let emit = match arguments.emit {
+        EmitArgument::Ptx => Emit::Ptx,
+        EmitArgument::Ir => Emit::Ir,
+        EmitArgument::Mir => Emit::Mir,
+    };
+    let legalizes = arguments.passes.iter().flatten().any(|name| name == pipeline::LEGALIZE);
+    let target = match arguments.sm {
+        Some(target) => target,
+        // The IR passes do not ask for the target.
+        None if emit == Emit::Ir && !legalizes => Target::ALL[0],
+        None => return Err(Failure::message("error: a target is needed: `--sm sm_XX` (`ptxc targets` lists them)\n")),
+    };
+    check_names(arguments)?;
+    let defaults = Options::new(target);
+    Ok(Options {
+        opt_level: OptLevel::from_number(arguments.opt_level).unwrap_or_default(),
+        ptx_version: arguments.ptx_version,
+        emit,
+        passes: arguments.passes.clone().map(|names| names.into_iter().filter(|name| !name.is_empty()).collect()),
+        print_after: print_after(&arguments.print_after),
+        verify_each: arguments.verify || defaults.verify_each,
+        debug_info: match (arguments.debug, arguments.lineinfo) {
+            (true, _) => DebugInfo::Full,
+            (false, true) => DebugInfo::Lines,
+            (false, false) => DebugInfo::None,
+        },
+        jobs: arguments.jobs,
+        ..defaults
+    })
+}
+
+/// Refuses names of steps that there are not.
+fn check_names(arguments: &CompileArguments) -> Result<(), Failure> {
+    let steps = pipeline::step_names();
+    let unknown_step = arguments.print_after.iter().find(|name| *name != "all" && !steps.contains(&name.as_str()));
+    if let Some(name) = unknown_step {
+        let known = steps.join(", ");
+        return Err(Failure::message(format!("error: there is no step `{name}`; steps are: {known}, all\n")));
+    }
+    let mut passes = arguments.passes.iter().flatten().filter(|name| !name.is_empty());
+    if let Some(name) = passes.find(|name| pipeline::IrStep::find(name).is_none()) {
+        let known: Vec<&str> = ptxc::opt::PASSES.iter().map(|pass| pass.name).collect();
+        let known = known.join(", ");
+        return Err(Failure::message(format!("error: there is no pass `{name}`; passes are: {known}, legalize\n")));
+    }
+    Ok(())
+}
+
+fn print_after(names: &[String]) -> PrintAfter {
+    match names {
+        [] => PrintAfter::Nothing,
+        names if names.iter().any(|name| name == "all") => PrintAfter::All,
+        names => PrintAfter::Steps(names.to_vec()),
+    }
+}
+
+struct PrintToStderr;
+
+impl Observer for PrintToStderr {
+    fn after(&mut self, step: &str, text: &str) {
+        files::to_stderr(&format!("; after {step}\n{text}"));
+    }
+}
+
+/// Prints diagnostics and says how to fail.
+fn report(arguments: &CompileArguments, diagnostics: &Diagnostics, text: &str) -> Failure {
+    let mut shown = diagnostics.clone();
+    if arguments.warnings.contains(&WarningArgument::None) {
+        shown.list.retain(|diagnostic| diagnostic.severity == ptxc::Severity::Error);
+    }
+    let Some(internal) = &diagnostics.internal else { return Failure::message(shown.to_string()) };
+    let mut message = shown.to_string();
+    if let Some(place) = LAST_PANIC.with(|place| place.borrow_mut().take()) {
+        let _ = writeln!(message, "  note: at {place}");
+    }
+    match write_reproducer(internal, text) {
+        Ok(path) => {
+            let _ = writeln!(message, "  note: this is a fault of ptxc; please report it with {}", path.display());
+        }
+        Err(error) => {
+            let _ = writeln!(message, "  note: this is a fault of ptxc; a reproducer could not be written: {error}");
+        }
+    }
+    files::to_stderr(&message);
+    Failure::Internal
+}
+
+/// Writes the input with the command line into a file of its own in the directory for temporary files.
+fn write_reproducer(internal: &InternalError, text: &str) -> std::io::Result<PathBuf> {
+    use std::io::Write as _;
+    let mut file = tempfile::Builder::new().prefix("ptxc-reproducer-").suffix(".ir").tempfile()?;
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    let summary = internal.to_string().replace('\n', " ");
+    writeln!(file, "; {summary}\n; ptxc {} {}", env!("CARGO_PKG_VERSION"), command.join(" ").replace('\n', " "))?;
+    file.write_all(text.as_bytes())?;
+    file.keep().map(|(_, path)| path).map_err(|error| error.error)
+}
+
+thread_local! {
+    /// Source location of the last panic on this thread.
+    static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Panics inside a compilation become diagnostics; only their place is kept.
+fn keep_panics_quiet() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(ToString::to_string);
+        LAST_PANIC.with(|last| *last.borrow_mut() = place);
+    }));
+}
