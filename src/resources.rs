@@ -84,7 +84,7 @@ const RESERVED_SHARED: u64 = 1024;
 pub fn read_cubin(bytes: &[u8]) -> Result<ModuleResources, ResourcesError> {
     let file: ElfFile64<'_, Endianness> =
         ElfFile64::parse(bytes).map_err(|error| ResourcesError::Elf(error.to_string()))?;
-    let machine = file.elf_header().e_machine(Endianness::Little);
+    let machine = file.elf_header().e_machine(Endianness::Little).0;
     if machine != MACHINE_CUDA {
         return Err(ResourcesError::Machine(machine));
     }
@@ -97,7 +97,7 @@ pub fn read_cubin(bytes: &[u8]) -> Result<ModuleResources, ResourcesError> {
 
 /// The architecture number in the header's flags: byte 1 from ABI version 8 on, byte 0 before.
 fn architecture(header: &FileHeader64<Endianness>) -> u32 {
-    let flags = header.e_flags(Endianness::Little);
+    let flags = header.e_flags(Endianness::Little).0;
     if header.e_ident.abi_version >= 8 { (flags >> 8) & 0xff } else { flags & 0xff }
 }
 
