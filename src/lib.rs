@@ -20,6 +20,7 @@ pub mod options;
 pub mod pipeline;
 pub mod report;
 pub mod resources;
+mod verify;
 
 pub use compiler::{Compiler, Observer, Output, compile_text, compile_text_observed};
 pub use diagnostics::{Diagnostic, Diagnostics, Severity};
