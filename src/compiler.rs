@@ -116,12 +116,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(
-        name: &str,
-        text: &str,
-        options: &'a Options,
-        observer: Option<&'a mut dyn Observer>,
-    ) -> Session<'a> {
+    fn new(name: &str, text: &str, options: &'a Options, observer: Option<&'a mut dyn Observer>) -> Session<'a> {
         let diagnostics = Diagnostics::new(name, text);
         Session { options, observer, spans: None, diagnostics, report: Report::default() }
     }
@@ -392,14 +387,9 @@ fn place_of_refusal(spans: &SpanMap, module: &Module, error: &SelectError) -> Op
 
 /// Runs `work` on every item, on `jobs` threads (0: one per processor). Results are in the items' order; a panic is
 /// the error of its item.
-fn each<T: Send, R: Send>(
-    items: &mut [T],
-    jobs: usize,
-    work: impl Fn(&mut T) -> R + Sync,
-) -> Vec<Result<R, String>> {
-    let guarded = |item: &mut T| {
-        catch_unwind(AssertUnwindSafe(|| work(item))).map_err(|payload| panic_message(payload.as_ref()))
-    };
+fn each<T: Send, R: Send>(items: &mut [T], jobs: usize, work: impl Fn(&mut T) -> R + Sync) -> Vec<Result<R, String>> {
+    let guarded =
+        |item: &mut T| catch_unwind(AssertUnwindSafe(|| work(item))).map_err(|payload| panic_message(payload.as_ref()));
     if jobs == 1 || items.len() < 2 {
         return items.iter_mut().map(guarded).collect();
     }

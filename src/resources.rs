@@ -110,12 +110,8 @@ fn collect_sections(file: &ElfFile64<'_, Endianness>, module: &mut ModuleResourc
             // Before ABI version 8 and on older targets the register count is in the section header as well; the
             // attribute that all files have overrides it.
             let registers = header.sh_info.get(Endianness::Little) >> 24;
-            let function = Resources {
-                name: function.to_owned(),
-                registers,
-                code_bytes: section.size(),
-                ..Resources::default()
-            };
+            let function =
+                Resources { name: function.to_owned(), registers, code_bytes: section.size(), ..Resources::default() };
             module.functions.push(function);
         } else if name == ".nv.global" || name == ".nv.global.init" {
             module.global_bytes += section.size();

@@ -25,7 +25,9 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     } else {
         std::fs::read(path)
     };
-    result.map_err(|error| Failure::message(format!("{}: error: cannot read: {}\n", display_name(path), describe(&error))))
+    result.map_err(|error| {
+        Failure::message(format!("{}: error: cannot read: {}\n", display_name(path), describe(&error)))
+    })
 }
 
 /// The text of a file, or of standard input for `-`.
@@ -44,11 +46,9 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 pub fn write_output(path: Option<&Path>, text: &str) -> Result<(), Failure> {
     match path.filter(|path| !is_standard(path)) {
         None => to_stdout(text),
-        Some(path) => {
-            write_file(path, text.as_bytes()).map_err(|error| {
-                Failure::message(format!("{}: error: cannot write: {}\n", path.display(), describe(&error)))
-            })
-        }
+        Some(path) => write_file(path, text.as_bytes()).map_err(|error| {
+            Failure::message(format!("{}: error: cannot write: {}\n", path.display(), describe(&error)))
+        }),
     }
 }
 

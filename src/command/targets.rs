@@ -9,7 +9,11 @@ use crate::{Failure, files};
 /// Prints the table.
 pub fn run() -> Result<(), Failure> {
     let mut out = String::new();
-    let _ = writeln!(out, "{:8} {:>4}  {:>10}  {:>8}  {:>7}  runs on", "target", "PTX", "shared KiB", "clusters", "256-bit");
+    let _ = writeln!(
+        out,
+        "{:8} {:>4}  {:>10}  {:>8}  {:>7}  runs on",
+        "target", "PTX", "shared KiB", "clusters", "256-bit"
+    );
     for &target in Target::ALL {
         let yes_no = |yes: bool| if yes { "yes" } else { "no" };
         let _ = writeln!(

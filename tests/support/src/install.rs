@@ -76,7 +76,11 @@ fn find(source: &Source) -> Result<PathBuf, String> {
     if let Some(path) = std::env::var_os(source.variable).filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
         // Who names one is taken at their word, whatever its version.
-        return if runs(&path) { Ok(path) } else { Err(format!("${} does not run: {}", source.variable, path.display())) };
+        return if runs(&path) {
+            Ok(path)
+        } else {
+            Err(format!("${} does not run: {}", source.variable, path.display()))
+        };
     }
     if let Some(path) = on_path().filter(|path| serves(path, source)) {
         return Ok(path);
@@ -123,7 +127,16 @@ fn install_once(source: &Source, folder: &Path, binary: &Path) -> Result<(), Str
         return Ok(());
     }
     let mut command = Command::new("python3");
-    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--upgrade", "--target"]);
+    command.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--upgrade",
+        "--target",
+    ]);
     let output = command.arg(folder).arg(source.requirement).output();
     let output = output.map_err(|error| format!("python3 -m pip: {error}"))?;
     if output.status.success() {
