@@ -28,12 +28,9 @@ pub fn exact<T: Copy + PartialEq + fmt::Debug>(got: &[T], want: &[T]) -> Result<
     let wrong = got.iter().zip(want).filter(|(g, w)| g != w).count();
     match got.iter().zip(want).position(|(g, w)| g != w) {
         None => Ok(Agreement::Exact),
-        Some(at) => Err(format!(
-            "{wrong} of {} differ, the first at {at}: {:?} instead of {:?}",
-            got.len(),
-            got[at],
-            want[at]
-        )),
+        Some(at) => {
+            Err(format!("{wrong} of {} differ, the first at {at}: {:?} instead of {:?}", got.len(), got[at], want[at]))
+        }
     }
 }
 
@@ -85,10 +82,7 @@ mod tests {
 
     #[test]
     fn deviations_are_relative_above_the_scale() {
-        assert_eq!(
-            close(&[101.0], &[100.0], 1.0, 0.1),
-            Ok(Agreement::Within(0.01))
-        );
+        assert_eq!(close(&[101.0], &[100.0], 1.0, 0.1), Ok(Agreement::Within(0.01)));
         assert!(close(&[101.0], &[100.0], 1.0, 0.001).is_err());
     }
 

@@ -100,10 +100,7 @@ impl Gpu {
             result::ctx::set_current(context)?;
             let major = Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
             let minor = Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
-            (
-                result::device::get_attribute(device, major)?,
-                result::device::get_attribute(device, minor)?,
-            )
+            (result::device::get_attribute(device, major)?, result::device::get_attribute(device, minor)?)
         };
         result::ctx::set_limit(sys::CUlimit::CU_LIMIT_STACK_SIZE, STACK_BYTES)?;
         Ok(Gpu { name, capability })
@@ -125,10 +122,8 @@ impl Gpu {
             return Err(Error::Module("the text contains a zero byte".into()));
         };
         let mut log = vec![0u8; LOG_BYTES];
-        let mut options = [
-            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-            sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
+        let mut options =
+            [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
         let mut values = [log.as_mut_ptr().cast::<c_void>(), LOG_BYTES as *mut c_void];
         let mut handle = std::ptr::null_mut();
         // Safety: `image` is a zero-terminated string, the two options have the values the driver expects for them, and
@@ -145,11 +140,7 @@ impl Gpu {
         if let Err(error) = code.result() {
             let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
             let text = String::from_utf8_lossy(&log[..end]).into_owned();
-            return Err(if text.is_empty() {
-                Error::Driver(error)
-            } else {
-                Error::Module(text)
-            });
+            return Err(if text.is_empty() { Error::Driver(error) } else { Error::Module(text) });
         }
         Ok(Module { handle })
     }
@@ -166,11 +157,7 @@ impl Gpu {
             }
             base
         };
-        Ok(Buffer {
-            base,
-            len: data.len(),
-            element: PhantomData,
-        })
+        Ok(Buffer { base, len: data.len(), element: PhantomData })
     }
 
     /// A buffer of `len` zeros.
@@ -227,23 +214,13 @@ impl Gpu {
     }
 
     fn enqueue(&self, function: sys::CUfunction, launch: &Launch) -> Result<(), Error> {
-        let mut pointers: Vec<*mut c_void> = launch
-            .arguments
-            .iter()
-            .map(|argument| argument.as_ptr().cast_mut().cast())
-            .collect();
+        let mut pointers: Vec<*mut c_void> =
+            launch.arguments.iter().map(|argument| argument.as_ptr().cast_mut().cast()).collect();
         let (grid, block) = (launch.grid, launch.block);
         // Safety: every pointer is to an argument that outlives the call; the driver only reads them. The kernel gets
         // addresses of live buffers; what it does with them is under test.
         unsafe {
-            result::launch_kernel(
-                function,
-                grid,
-                block,
-                0,
-                result::stream::null(),
-                &mut pointers,
-            )?;
+            result::launch_kernel(function, grid, block, 0, result::stream::null(), &mut pointers)?;
         }
         Ok(())
     }
@@ -258,8 +235,7 @@ impl Module {
     fn kernel(&self, name: &str) -> Result<sys::CUfunction, Error> {
         let text = CString::new(name).map_err(|_| Error::NoKernel(name.into()))?;
         // Safety: the module is loaded for as long as `self` lives.
-        unsafe { result::module::get_function(self.handle, text) }
-            .map_err(|_| Error::NoKernel(name.into()))
+        unsafe { result::module::get_function(self.handle, text) }.map_err(|_| Error::NoKernel(name.into()))
     }
 }
 
@@ -342,12 +318,7 @@ impl Launch {
     /// A launch of `kernel` with grid and block sizes in x and y.
     pub fn new(kernel: &'static str, grid: (usize, usize), block: (usize, usize)) -> Launch {
         let shape = |(x, y): (usize, usize)| (x as u32, y as u32, 1);
-        Launch {
-            kernel,
-            grid: shape(grid),
-            block: shape(block),
-            arguments: Vec::new(),
-        }
+        Launch { kernel, grid: shape(grid), block: shape(block), arguments: Vec::new() }
     }
 
     /// Adds a 32-bit integer.

@@ -23,10 +23,7 @@ use device::Gpu;
 const LEVELS: [&str; 2] = ["O0", "O3"];
 
 #[derive(Parser)]
-#[command(
-    name = "ptxc-gpu-tests",
-    about = "Runs the examples on a GPU and compares them with references"
-)]
+#[command(name = "ptxc-gpu-tests", about = "Runs the examples on a GPU and compares them with references")]
 struct Arguments {
     /// Take KERNEL.O0.ptx and KERNEL.O3.ptx from this directory.
     #[arg(long, value_name = "DIR")]
@@ -54,11 +51,7 @@ struct Line {
 
 impl Line {
     fn failed(text: impl Into<String>) -> Line {
-        Line {
-            passed: false,
-            result: format!("FAILED: {}", text.into()),
-            time: String::new(),
-        }
+        Line { passed: false, result: format!("FAILED: {}", text.into()), time: String::new() }
     }
 }
 
@@ -67,10 +60,7 @@ fn main() -> ExitCode {
     if let Some(test) = &arguments.child {
         return run_child(test, &arguments.ptx_dir);
     }
-    let chosen: Vec<&Case> = CASES
-        .iter()
-        .filter(|case| case.name.contains(&arguments.only))
-        .collect();
+    let chosen: Vec<&Case> = CASES.iter().filter(|case| case.name.contains(&arguments.only)).collect();
     if chosen.is_empty() {
         eprintln!("no example has `{}` in its name", arguments.only);
         return ExitCode::FAILURE;
@@ -81,11 +71,7 @@ fn main() -> ExitCode {
             for case in chosen {
                 println!("{}: skipped: {reason}", case.name);
             }
-            return if arguments.require_gpu {
-                ExitCode::FAILURE
-            } else {
-                ExitCode::SUCCESS
-            };
+            return if arguments.require_gpu { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
     }
     println!("| kernel | size | level | result | time, µs |");
@@ -94,20 +80,13 @@ fn main() -> ExitCode {
     for case in chosen {
         for level in LEVELS {
             let line = run_test(case, level, &arguments);
-            println!(
-                "| {} | {} | -{level} | {} | {} |",
-                case.name, case.size, line.result, line.time
-            );
+            println!("| {} | {} | -{level} | {} | {} |", case.name, case.size, line.result, line.time);
             run += 1;
             failed += usize::from(!line.passed);
         }
     }
     println!("\n{run} tests, {failed} failed");
-    if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Describes the GPU, or says why there is none.
@@ -117,10 +96,7 @@ fn find_gpu() -> Result<String, String> {
     }
     let gpu = Gpu::open().map_err(|error| format!("no GPU ({error})"))?;
     let (major, minor) = gpu.capability();
-    Ok(format!(
-        "{}, compute capability {major}.{minor}",
-        gpu.name()
-    ))
+    Ok(format!("{}, compute capability {major}.{minor}", gpu.name()))
 }
 
 /// Runs one test in a child process and waits for it, at most as long as the arguments allow.
@@ -168,18 +144,11 @@ fn read_result(output: &std::process::Output) -> Line {
     let text = String::from_utf8_lossy(&output.stdout);
     let fields: Vec<&str> = text.trim_end().split('\t').collect();
     match fields[..] {
-        ["passed", result, time] => Line {
-            passed: true,
-            result: result.into(),
-            time: time.into(),
-        },
+        ["passed", result, time] => Line { passed: true, result: result.into(), time: time.into() },
         ["failed", reason] => Line::failed(reason),
         _ => {
             let complaint = String::from_utf8_lossy(&output.stderr);
-            let last = complaint
-                .lines()
-                .rfind(|line| !line.is_empty())
-                .unwrap_or("no message");
+            let last = complaint.lines().rfind(|line| !line.is_empty()).unwrap_or("no message");
             Line::failed(format!("{}: {last}", output.status))
         }
     }
@@ -201,13 +170,9 @@ fn run_child(test: &str, ptx_dir: &Path) -> ExitCode {
 
 fn run_here(test: &str, ptx_dir: &Path) -> Result<cases::Outcome, String> {
     let (name, level) = test.split_once('.').ok_or("a test is named NAME.LEVEL")?;
-    let case = CASES
-        .iter()
-        .find(|case| case.name == name)
-        .ok_or_else(|| format!("no example `{name}`"))?;
+    let case = CASES.iter().find(|case| case.name == name).ok_or_else(|| format!("no example `{name}`"))?;
     let path = ptx_dir.join(format!("{name}.{level}.ptx"));
-    let ptx =
-        std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let ptx = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let gpu = Gpu::open().map_err(|error| error.to_string())?;
     let module = gpu.load(&ptx).map_err(|error| error.to_string())?;
     (case.test)(&gpu, &module).map_err(|failure| failure.to_string())

@@ -11,15 +11,11 @@ pub fn transpose(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     let (width, height) = (1999, 3001);
     let input = Random::new(11).floats(width * height, -1.0, 1.0);
     let (from, to) = (gpu.upload(&input)?, gpu.zeros::<f32>(width * height)?);
-    let launch = Launch::new(
-        "transpose",
-        (blocks(width, 32), blocks(height, 32)),
-        (32, 8),
-    )
-    .int(width)
-    .int(height)
-    .buffer(&from)
-    .buffer(&to);
+    let launch = Launch::new("transpose", (blocks(width, 32), blocks(height, 32)), (32, 8))
+        .int(width)
+        .int(height)
+        .buffer(&from)
+        .buffer(&to);
     gpu.run(module, &launch)?;
     let mut want = Vec::with_capacity(input.len());
     for x in 0..width {
@@ -61,8 +57,7 @@ pub fn sgemm(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
         .buffer(&db)
         .buffer(&dc);
     gpu.run(module, &launch)?;
-    let wide =
-        |values: &[f32]| -> Vec<f64> { values.iter().map(|&value| f64::from(value)).collect() };
+    let wide = |values: &[f32]| -> Vec<f64> { values.iter().map(|&value| f64::from(value)).collect() };
     let mut want = product(&wide(&a), &wide(&b), m, n, k);
     for (sum, &old) in want.iter_mut().zip(&c) {
         *sum = f64::from(alpha) * *sum + f64::from(beta) * f64::from(old);
@@ -77,21 +72,12 @@ pub fn gemm_bf16(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     let (m, n, k) = (1001, 1032, 1000);
     let mut random = Random::new(13);
     let mut matrix = |len: usize| -> (Vec<u16>, Vec<f64>) {
-        let values: Vec<bf16> = (0..len)
-            .map(|_| bf16::from_f32(random.float(-1.0, 1.0)))
-            .collect();
-        (
-            values.iter().map(|value| value.to_bits()).collect(),
-            values.iter().map(|value| value.to_f64()).collect(),
-        )
+        let values: Vec<bf16> = (0..len).map(|_| bf16::from_f32(random.float(-1.0, 1.0))).collect();
+        (values.iter().map(|value| value.to_bits()).collect(), values.iter().map(|value| value.to_f64()).collect())
     };
     let (a_bits, a) = matrix(m * k);
     let (b_bits, b) = matrix(k * n);
-    let (da, db, dc) = (
-        gpu.upload(&a_bits)?,
-        gpu.upload(&b_bits)?,
-        gpu.zeros::<f32>(m * n)?,
-    );
+    let (da, db, dc) = (gpu.upload(&a_bits)?, gpu.upload(&b_bits)?, gpu.zeros::<f32>(m * n)?);
     let launch = Launch::new("gemm_bf16", (blocks(n, 128), blocks(m, 128)), (256, 1))
         .int(m)
         .int(n)
@@ -123,11 +109,7 @@ pub fn spmv(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     }
     let value = random.floats(column.len(), -1.0, 1.0);
     let x = random.floats(columns, -1.0, 1.0);
-    let (d_start, d_column, d_value) = (
-        gpu.upload(&row_start)?,
-        gpu.upload(&column)?,
-        gpu.upload(&value)?,
-    );
+    let (d_start, d_column, d_value) = (gpu.upload(&row_start)?, gpu.upload(&column)?, gpu.upload(&value)?);
     let (dx, dy) = (gpu.upload(&x)?, gpu.upload(&vec![f32::NAN; rows])?);
     let launch = Launch::new("spmv_csr", (blocks(rows, 8), 1), (256, 1))
         .int(rows)

@@ -4,6 +4,7 @@
 //! the block sizes wherever the kernel allows that.
 
 mod linear_algebra;
+mod numbers;
 mod programs;
 mod rows;
 mod sequences;
@@ -61,11 +62,7 @@ pub struct Case {
 
 macro_rules! case {
     ($name:literal, $size:literal, $test:path) => {
-        Case {
-            name: $name,
-            size: $size,
-            test: $test,
-        }
+        Case { name: $name, size: $size, test: $test }
     };
 }
 
@@ -76,26 +73,22 @@ pub const CASES: &[Case] = &[
     case!("scan", "3,000,001 integers", sequences::scan),
     case!("transpose", "1,999 x 3,001", linear_algebra::transpose),
     case!("sgemm", "700 x 900 x 500", linear_algebra::sgemm),
-    case!(
-        "gemm_bf16",
-        "1,001 x 1,032 x 1,000",
-        linear_algebra::gemm_bf16
-    ),
+    case!("gemm_bf16", "1,001 x 1,032 x 1,000", linear_algebra::gemm_bf16),
     case!("softmax", "999 x 1,777", rows::softmax),
     case!("layernorm", "999 x 1,777", rows::layernorm),
     case!("histogram", "5,000,003 bytes", sequences::histogram),
     case!("stencil3d", "250 x 131 x 67", simulation::stencil3d),
     case!("nbody", "5,003 bodies", simulation::nbody),
-    case!(
-        "mandelbrot",
-        "1,003 x 517, 500 steps",
-        simulation::mandelbrot
-    ),
+    case!("mandelbrot", "1,003 x 517, 500 steps", simulation::mandelbrot),
     case!("spmv", "20,011 rows", linear_algebra::spmv),
     case!("radix_sort", "1,000,003 pairs", sequences::radix_sort),
     case!("sha256", "10,007 x 192 bytes", programs::sha256),
     case!("interpreter", "20,003 inputs", programs::interpreter),
     case!("structs", "505 x 303 rays", programs::structs),
+    case!("black_scholes", "1,000,003 options", numbers::black_scholes),
+    case!("half_blend", "2,000,008 halves", numbers::half_blend),
+    case!("hash_table", "1,000,003 pairs", numbers::hash_table),
+    case!("mod_power", "50,021 powers", numbers::mod_power),
 ];
 
 /// How many blocks of `size` cover `n` elements.

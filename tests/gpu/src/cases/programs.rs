@@ -17,11 +17,7 @@ fn pad(message: &[u8]) -> Vec<u8> {
 /// The first 32 bits of the fractional parts of the square (2) or cube (3) roots of the first `count` primes, which
 /// is where the constants of SHA-256 come from.
 fn root_fractions(count: usize, root: u32) -> Vec<u32> {
-    let is_prime = |n: u128| {
-        (2..n)
-            .take_while(|d| d * d <= n)
-            .all(|d| !n.is_multiple_of(d))
-    };
+    let is_prime = |n: u128| (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d));
     let fraction = |prime: u128| {
         // The largest r with r^root <= prime * 2^(32 * root), bit by bit.
         let target = prime << (32 * root);
@@ -34,39 +30,25 @@ fn root_fractions(count: usize, root: u32) -> Vec<u32> {
         }
         r as u32
     };
-    (2u128..)
-        .filter(|&n| is_prime(n))
-        .take(count)
-        .map(fraction)
-        .collect()
+    (2u128..).filter(|&n| is_prime(n)).take(count).map(fraction).collect()
 }
 
 /// The digest of a padded message.
 fn digest(padded: &[u8], start: &[u32], constants: &[u32]) -> Vec<u32> {
     let mut state = start.to_vec();
     for block in padded.chunks_exact(64) {
-        let mut w: Vec<u32> = block
-            .chunks_exact(4)
-            .map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
-            .collect();
+        let mut w: Vec<u32> = block.chunks_exact(4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]])).collect();
         for t in 16..64 {
             let (x, y) = (w[t - 15], w[t - 2]);
             let s0 = x.rotate_right(7) ^ x.rotate_right(18) ^ (x >> 3);
             let s1 = y.rotate_right(17) ^ y.rotate_right(19) ^ (y >> 10);
-            w.push(
-                w[t - 16]
-                    .wrapping_add(s0)
-                    .wrapping_add(w[t - 7])
-                    .wrapping_add(s1),
-            );
+            w.push(w[t - 16].wrapping_add(s0).wrapping_add(w[t - 7]).wrapping_add(s1));
         }
         let mut v = state.clone();
         for t in 0..64 {
             let s1 = v[4].rotate_right(6) ^ v[4].rotate_right(11) ^ v[4].rotate_right(25);
             let choice = (v[4] & v[5]) | (!v[4] & v[6]);
-            let t1 = [s1, choice, constants[t], w[t]]
-                .into_iter()
-                .fold(v[7], u32::wrapping_add);
+            let t1 = [s1, choice, constants[t], w[t]].into_iter().fold(v[7], u32::wrapping_add);
             let s0 = v[0].rotate_right(2) ^ v[0].rotate_right(13) ^ v[0].rotate_right(22);
             let majority = (v[0] & v[1]) | (v[2] & (v[0] | v[1]));
             v[3] = v[3].wrapping_add(t1);
@@ -89,20 +71,13 @@ pub fn sha256(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     for _ in 0..n {
         let text: Vec<u8> = (0..length).map(|_| random.word() as u8).collect();
         let padded = pad(&text);
-        want.extend(
-            digest(&padded, &start, &constants)
-                .into_iter()
-                .flat_map(u32::to_be_bytes),
-        );
+        want.extend(digest(&padded, &start, &constants).into_iter().flat_map(u32::to_be_bytes));
         messages.extend(padded);
     }
     let (input, output) = (gpu.upload(&messages)?, gpu.zeros::<u8>(32 * n)?);
     let per_message = messages.len() / n / 64;
-    let launch = Launch::new("sha256", (blocks(n, 128), 1), (128, 1))
-        .int(n)
-        .int(per_message)
-        .buffer(&input)
-        .buffer(&output);
+    let launch =
+        Launch::new("sha256", (blocks(n, 128), 1), (128, 1)).int(n).int(per_message).buffer(&input).buffer(&output);
     gpu.run(module, &launch)?;
     let agreement = compare::exact(&output.read()?, &want)?;
     let time = gpu.best_time(module, &[launch], || Ok(()))?;
@@ -119,13 +94,7 @@ fn byte_code() -> Vec<u32> {
     let push = |value: i32| (1, value);
     let alu = |operation: &str| {
         let names = ["add", "sub", "mul", "xor", "min", "max", "shr", "and"];
-        (
-            6,
-            names
-                .iter()
-                .position(|name| *name == operation)
-                .map_or(0, |at| at as i32),
-        )
+        (6, names.iter().position(|name| *name == operation).map_or(0, |at| at as i32))
     };
     let if_zero = |target: i32| (7, target);
     let jump = |target: i32| (8, target);
@@ -147,10 +116,7 @@ fn byte_code() -> Vec<u32> {
         INPUT, push(2), alu("sub"), push(31), alu("shr"), if_zero(FIBONACCI + 8), INPUT, RETURN,
         INPUT, push(1), alu("sub"), call(FIBONACCI), INPUT, push(2), alu("sub"), call(FIBONACCI), alu("add"), RETURN,
     ];
-    program
-        .into_iter()
-        .map(|(opcode, argument)| (argument << 8) as u32 | opcode)
-        .collect()
+    program.into_iter().map(|(opcode, argument)| (argument << 8) as u32 | opcode).collect()
 }
 
 /// What the program computes, said in Rust.
@@ -170,11 +136,8 @@ pub fn interpreter(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     let inputs = Random::new(42).words(n);
     let code = gpu.upload(&byte_code())?;
     let (input, output) = (gpu.upload(&inputs)?, gpu.zeros::<u32>(n)?);
-    let launch = Launch::new("interpret", (blocks(n, 128), 1), (128, 1))
-        .int(n)
-        .buffer(&code)
-        .buffer(&input)
-        .buffer(&output);
+    let launch =
+        Launch::new("interpret", (blocks(n, 128), 1), (128, 1)).int(n).buffer(&code).buffer(&input).buffer(&output);
     gpu.run(module, &launch)?;
     let want: Vec<u32> = inputs.iter().map(|&input| meaning(input)).collect();
     let agreement = compare::exact(&output.read()?, &want)?;
@@ -218,9 +181,7 @@ fn trace(ray: Vector, spheres: &[Sphere], light: Vector, ambient: f64) -> (f32, 
         return (0.0, -1);
     };
     let sphere = &spheres[number];
-    let normal = normalize(std::array::from_fn(|axis| {
-        ray[axis] * distance - sphere.centre[axis]
-    }));
+    let normal = normalize(std::array::from_fn(|axis| ray[axis] * distance - sphere.centre[axis]));
     let lit = dot(normal, light).max(0.0);
     let body = lit * f32::from(sphere.material) * f32::from(sphere.shine);
     ((f64::from(body) + ambient) as f32, number as i32)
@@ -230,12 +191,7 @@ pub fn structs(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     let (width, height) = (505, 303);
     let light = normalize([1.0, -2.0, -1.5]);
     let ambient = 0.0625f64;
-    let sphere = |centre, radius, material, shine| Sphere {
-        centre,
-        radius,
-        material,
-        shine,
-    };
+    let sphere = |centre, radius, material, shine| Sphere { centre, radius, material, shine };
     let spheres = [
         sphere([0.0, 0.0, 4.0], 1.0, 200, 3),
         sphere([1.0, 0.5, 3.0], 0.6, 90, -7),
@@ -248,10 +204,7 @@ pub fn structs(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     scene.extend((height as u32).to_le_bytes());
     light.iter().for_each(|x| scene.extend(x.to_le_bytes()));
     for sphere in &spheres {
-        sphere
-            .centre
-            .iter()
-            .for_each(|x| scene.extend(x.to_le_bytes()));
+        sphere.centre.iter().for_each(|x| scene.extend(x.to_le_bytes()));
         scene.extend(sphere.radius.to_le_bytes());
         scene.extend([sphere.material, 0xEE]);
         scene.extend(sphere.shine.to_le_bytes());
@@ -260,32 +213,22 @@ pub fn structs(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     scene.extend(ambient.to_le_bytes());
     let colour = gpu.upload(&vec![f32::NAN; width * height])?;
     let hit = gpu.upload(&vec![-2i32; width * height])?;
-    let launch = Launch::new(
-        "cast_rays",
-        (blocks(width, 16), blocks(height, 16)),
-        (16, 16),
-    )
-    .bytes(&scene)
-    .buffer(&colour)
-    .buffer(&hit);
+    let launch = Launch::new("cast_rays", (blocks(width, 16), blocks(height, 16)), (16, 16))
+        .bytes(&scene)
+        .buffer(&colour)
+        .buffer(&hit);
     gpu.run(module, &launch)?;
     let (mut want_colour, mut want_hit) = (Vec::new(), Vec::new());
     for y in 0..height {
         for x in 0..width {
             let at = |i: usize, n: usize| i as f32 / n as f32 * 2.0 - 1.0;
-            let (value, number) = trace(
-                normalize([at(x, width), at(y, height), 1.0]),
-                &spheres,
-                light,
-                ambient,
-            );
+            let (value, number) = trace(normalize([at(x, width), at(y, height), 1.0]), &spheres, light, ambient);
             want_colour.push(value);
             want_hit.push(number);
         }
     }
     compare::exact(&hit.read()?, &want_hit).map_err(|text| format!("hit: {text}"))?;
-    let agreement =
-        compare::exact(&colour.read()?, &want_colour).map_err(|text| format!("colour: {text}"))?;
+    let agreement = compare::exact(&colour.read()?, &want_colour).map_err(|text| format!("colour: {text}"))?;
     let time = gpu.best_time(module, &[launch], || Ok(()))?;
     Ok(Outcome { agreement, time })
 }
@@ -297,10 +240,7 @@ mod tests {
     #[test]
     fn digest_of_abc() {
         let got = digest(&pad(b"abc"), &root_fractions(8, 2), &root_fractions(64, 3));
-        let want = [
-            0xba7816bf, 0x8f01cfea, 0x414140de, 0x5dae2223, 0xb00361a3, 0x96177a9c, 0xb410ff61,
-            0xf20015ad,
-        ];
+        let want = [0xba7816bf, 0x8f01cfea, 0x414140de, 0x5dae2223, 0xb00361a3, 0x96177a9c, 0xb410ff61, 0xf20015ad];
         assert_eq!(got, want);
     }
 

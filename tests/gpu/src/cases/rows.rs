@@ -11,10 +11,7 @@ const COLUMNS: usize = 1777;
 pub fn softmax(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     let input = Random::new(21).floats(ROWS * COLUMNS, -8.0, 8.0);
     let (from, to) = (gpu.upload(&input)?, gpu.zeros::<f32>(input.len())?);
-    let launch = Launch::new("softmax", (ROWS, 1), (256, 1))
-        .int(COLUMNS)
-        .buffer(&from)
-        .buffer(&to);
+    let launch = Launch::new("softmax", (ROWS, 1), (256, 1)).int(COLUMNS).buffer(&from).buffer(&to);
     gpu.run(module, &launch)?;
     let mut want = Vec::with_capacity(input.len());
     for row in input.chunks_exact(COLUMNS) {
@@ -47,11 +44,7 @@ pub fn layernorm(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     let mut want = Vec::with_capacity(input.len());
     for row in input.chunks_exact(COLUMNS) {
         let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / COLUMNS as f64;
-        let variance = row
-            .iter()
-            .map(|&x| (f64::from(x) - mean).powi(2))
-            .sum::<f64>()
-            / COLUMNS as f64;
+        let variance = row.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / COLUMNS as f64;
         let scale = 1.0 / (variance + f64::from(eps)).sqrt();
         for ((&x, &gamma), &beta) in row.iter().zip(&gamma).zip(&beta) {
             want.push((f64::from(x) - mean) * scale * f64::from(gamma) + f64::from(beta));

@@ -9,10 +9,7 @@ pub fn stencil3d(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     let (nx, ny, nz) = (250, 131, 67);
     let (centre, side) = (0.4f32, 0.1f32);
     let input = Random::new(31).floats(nx * ny * nz, -1.0, 1.0);
-    let (from, to) = (
-        gpu.upload(&input)?,
-        gpu.upload(&vec![f32::NAN; input.len()])?,
-    );
+    let (from, to) = (gpu.upload(&input)?, gpu.upload(&vec![f32::NAN; input.len()])?);
     let launch = Launch::new("stencil3d", (blocks(nx, 32), blocks(ny, 8)), (32, 8))
         .int(nx)
         .int(ny)
@@ -66,18 +63,12 @@ pub fn nbody(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     let first = compare::close(&d_velocity.read()?, &want_velocity, 1.0, 1e-5)?;
     let second = compare::close(&moved.read()?, &want_moved, 1.0, 1e-5)?;
     let time = gpu.best_time(module, &[launch], || d_velocity.write(&velocity))?;
-    Ok(Outcome {
-        agreement: compare::both(first, second),
-        time,
-    })
+    Ok(Outcome { agreement: compare::both(first, second), time })
 }
 
 /// New positions (with masses) and velocities after one step, in double precision.
 fn leap(body: &[f32], velocity: &[f32], dt: f64, softening: f64) -> (Vec<f64>, Vec<f64>) {
-    let wide: Vec<[f64; 4]> = body
-        .chunks_exact(4)
-        .map(|b| std::array::from_fn(|i| f64::from(b[i])))
-        .collect();
+    let wide: Vec<[f64; 4]> = body.chunks_exact(4).map(|b| std::array::from_fn(|i| f64::from(b[i]))).collect();
     let (mut moved, mut speeds) = (Vec::new(), Vec::new());
     for (me, v) in wide.iter().zip(velocity.chunks_exact(4)) {
         let mut pull = [0.0; 3];
@@ -104,18 +95,14 @@ pub fn mandelbrot(gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
     let (width, height, limit) = (1003, 517, 500);
     let (left, top, step) = (-2.1f32, -0.8f32, 0.003f32);
     let out = gpu.upload(&vec![u32::MAX; width * height])?;
-    let launch = Launch::new(
-        "mandelbrot",
-        (blocks(width, 32), blocks(height, 8)),
-        (32, 8),
-    )
-    .int(width)
-    .int(height)
-    .float(left)
-    .float(top)
-    .float(step)
-    .int(limit)
-    .buffer(&out);
+    let launch = Launch::new("mandelbrot", (blocks(width, 32), blocks(height, 8)), (32, 8))
+        .int(width)
+        .int(height)
+        .float(left)
+        .float(top)
+        .float(step)
+        .int(limit)
+        .buffer(&out);
     gpu.run(module, &launch)?;
     let mut want = Vec::with_capacity(width * height);
     for y in 0..height {
