@@ -10,21 +10,23 @@ use std::collections::BTreeMap;
 
 /// Flags of an operand; `src/tables.rs` has the same.
 pub mod flag {
-    pub const OUT: u16 = 1;
-    pub const INOUT: u16 = 1 << 1;
-    pub const REG: u16 = 1 << 2;
-    pub const IMM: u16 = 1 << 3;
-    pub const RANGE: u16 = 1 << 4;
-    pub const RELAXED: u16 = 1 << 5;
-    pub const SINK: u16 = 1 << 6;
-    pub const LABEL: u16 = 1 << 8;
-    pub const SYMBOL: u16 = 1 << 9;
-    pub const OPTIONAL: u16 = 1 << 10;
-    pub const PAIRED: u16 = 1 << 11;
-    pub const INSIDE: u16 = 1 << 12;
-    pub const GROUP: u16 = 1 << 13;
-    pub const SELECT: u16 = 1 << 14;
-    pub const SYMBOL_OK: u16 = 1 << 15;
+    pub const OUT: u32 = 1;
+    pub const INOUT: u32 = 1 << 1;
+    pub const REG: u32 = 1 << 2;
+    pub const IMM: u32 = 1 << 3;
+    pub const RANGE: u32 = 1 << 4;
+    pub const RELAXED: u32 = 1 << 5;
+    pub const SINK: u32 = 1 << 6;
+    pub const LABEL: u32 = 1 << 8;
+    pub const SYMBOL: u32 = 1 << 9;
+    pub const OPTIONAL: u32 = 1 << 10;
+    pub const PAIRED: u32 = 1 << 11;
+    pub const INSIDE: u32 = 1 << 12;
+    pub const GROUP: u32 = 1 << 13;
+    pub const SELECT: u32 = 1 << 14;
+    pub const SYMBOL_OK: u32 = 1 << 15;
+    pub const ABSOLUTE: u32 = 1 << 16;
+    pub const VECTOR_SINK: u32 = 1 << 17;
 }
 
 pub struct Slot {
@@ -37,8 +39,10 @@ pub struct Slot {
 #[derive(Default)]
 pub struct OperandRow {
     pub name: String,
-    pub flags: u16,
+    pub flags: u32,
     pub parts: u8,
+    /// One more than the slot that says the space of the address.
+    pub space: u8,
     pub ty: u32,
     pub len: u32,
     pub cond: u32,
@@ -242,6 +246,13 @@ impl FormBuilder<'_, '_> {
                 ("or_symbol", _) => row.flags |= flag::SYMBOL_OK,
                 ("group", _) => row.flags |= flag::GROUP,
                 ("select", _) => row.flags |= flag::SELECT,
+                ("absolute", _) => row.flags |= flag::ABSOLUTE,
+                ("vsink", _) => row.flags |= flag::VECTOR_SINK,
+                (_, Some(("space", rest))) => {
+                    let name = argument(rest);
+                    let slot = self.names.iter().position(|(other, _)| *other == name);
+                    row.space = slot.ok_or_else(|| format!("no slot `{name}`"))? as u8 + 1;
+                }
                 ("optional", _) => row.flags |= flag::OPTIONAL,
                 (_, Some(("if", rest))) => {
                     row.flags |= flag::OPTIONAL;

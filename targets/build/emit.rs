@@ -66,8 +66,8 @@ pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
         for row in &form.operands {
             let _ = writeln!(
                 operands,
-                "OperandRow {{ name: {:?}, flags: {}, parts: {}, ty: {}, len: {}, cond: {}, small: {}, lo: {}, hi: {}, step: {} }},",
-                row.name, row.flags, row.parts, row.ty, row.len, row.cond, row.small, row.lo, row.hi, row.step
+                "OperandRow {{ name: {:?}, flags: {}, parts: {}, space: {}, ty: {}, len: {}, cond: {}, small: {}, lo: {}, hi: {}, step: {} }},",
+                row.name, row.flags, row.parts, row.space, row.ty, row.len, row.cond, row.small, row.lo, row.hi, row.step
             );
         }
         for rule in &form.rules {

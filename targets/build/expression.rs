@@ -222,7 +222,7 @@ impl Compiler<'_> {
         self.expect("(")?;
         let argument = self.next()?;
         self.expect(")")?;
-        let of_operand = ["arg", "is_imm", "is_vec", "is_sink", "is_pair", "is_symbol"];
+        let of_operand = ["arg", "is_imm", "is_vec", "is_sink", "is_pair", "is_symbol", "is_small", "is_reg"];
         if let Some(question) = of_operand.iter().position(|other| *other == name) {
             let operand = self.scope.operands.get(&argument).ok_or_else(|| format!("no operand `{argument}`"))?;
             self.dynamic = true;

@@ -4,7 +4,7 @@
 //! speaks of, all where none is named:
 //!
 //! - `sm_90` that target and its `a` and `f` variants,
-//! - `sm_90+` every target of that number or a higher one,
+//! - `sm_90+` every target of that number or a higher one, `sm_89-` or a lower one,
 //! - `sm_100a` that target alone,
 //! - `sm_100f` the `a` and `f` targets of its family from that number on.
 
@@ -114,6 +114,7 @@ fn matches(word: &str, target: &Target) -> Result<bool, String> {
     Ok(match &bare[digits.len()..] {
         "" => target.number == number,
         "+" => target.number >= number,
+        "-" => target.number <= number,
         "a" => target.name == word,
         "f" => {
             let family = if number >= 120 {

@@ -1,3 +1,4 @@
+#![allow(clippy::unwrap_used)]
 //! Compares the tables with recorded answers of ptxas.
 //!
 //! `conformance DIR [-v FILTER]`: DIR holds `*.jsonl` files of forms and refused forms, uncompressed.

@@ -30,10 +30,20 @@ pub(crate) enum Question {
     Sink,
     Pair,
     Symbol,
+    Small,
+    Register,
 }
 
-const QUESTIONS: [Question; 6] =
-    [Question::Present, Question::Immediate, Question::Vector, Question::Sink, Question::Pair, Question::Symbol];
+const QUESTIONS: [Question; 8] = [
+    Question::Present,
+    Question::Immediate,
+    Question::Vector,
+    Question::Sink,
+    Question::Pair,
+    Question::Symbol,
+    Question::Small,
+    Question::Register,
+];
 
 /// The value of the code at `at`, with the mnemonic's pieces in `binding`. `operand` answers
 /// questions about operands; static code asks none.

@@ -2,7 +2,7 @@
 
 use crate::expression::evaluate;
 use crate::tables::{self, FormRow, OperandRow, SlotRow, flag};
-use crate::{Effects, Target, Tok};
+use crate::{Effects, Space, Target, Tok};
 use smallvec::SmallVec;
 
 /// No piece in a slot.
@@ -44,6 +44,8 @@ pub(crate) struct OperandCheck {
     pub presence: Presence,
     /// A 32-bit address register will do.
     pub small: bool,
+    /// The space that a variable in the address must be in.
+    pub space: Option<Space>,
 }
 
 /// A form whose slots the mnemonic fills.
@@ -243,6 +245,22 @@ impl Candidate {
             len: code(row.len, 1) as u16,
             presence,
             small: code(row.small, 0) != 0,
+            space: row.space.checked_sub(1).and_then(|slot| {
+                let piece = self.binding.get(u16::from(slot));
+                (piece != EMPTY).then(|| space_of(Tok(piece)))?
+            }),
         }
+    }
+}
+
+/// The state space that a piece names.
+fn space_of(piece: Tok) -> Option<Space> {
+    match piece.text().split("::").next()? {
+        "global" => Some(Space::Global),
+        "shared" => Some(Space::Shared),
+        "local" => Some(Space::Local),
+        "const" => Some(Space::Const),
+        "param" => Some(Space::Param),
+        _ => None,
     }
 }

@@ -149,7 +149,11 @@ impl Matcher<'_> {
             Shape::Vector(_) if check.row.flags & flag::GROUP != 0 => true,
             Shape::Vector(count) => {
                 let elements = &self.arguments.shapes[from + 1..self.arguments.end(from)];
-                check.row.len != 0 && count == check.len && elements.iter().all(|shape| scalar_fits(check, *shape))
+                check.row.len != 0
+                    && count == check.len
+                    && elements.iter().all(|shape| {
+                        *shape == Shape::Sink && check.row.flags & flag::VECTOR_SINK != 0 || scalar_fits(check, *shape)
+                    })
             }
             Shape::WideRegister(ty, count) => {
                 check.row.len != 0 && u16::from(count) == check.len && scalar_fits(check, Shape::Register(ty))
@@ -173,7 +177,9 @@ fn base_fits(check: &OperandCheck, shape: Option<Shape>) -> bool {
             tables::TYPES.get(usize::from(check.ty)).is_some_and(|row| row.container == ty)
                 || check.row.flags & flag::SYMBOL_OK != 0
         }
-        Shape::Immediate | Shape::Integer(_) | Shape::Symbol | Shape::Variable(_) => true,
+        Shape::Immediate | Shape::Integer(_) => check.row.flags & flag::ABSOLUTE != 0,
+        Shape::Variable(space) => check.space.is_none_or(|wanted| wanted == space),
+        Shape::Symbol => true,
         _ => false,
     }
 }
@@ -245,8 +251,9 @@ fn type_fits(check: &OperandCheck, ty: RegType) -> bool {
         (Class::Opaque, _) => return ty == row.container,
     };
     let container = row.container.bits();
-    if check.row.flags & flag::RELAXED != 0 && row.accepts & 6 != 0 {
-        return class & (row.accepts | 7) != 0 && ty.bits() >= container;
+    if check.row.flags & flag::RELAXED != 0 && class & 7 != 0 {
+        let integer = if row.accepts & 6 != 0 { 7 } else { 1 };
+        return class & integer != 0 && ty.bits() >= container;
     }
     row.accepts & class != 0 && ty.bits() == container
 }
@@ -266,6 +273,8 @@ pub(crate) fn answer(arguments: &Arguments, places: &Places, question: Question,
         Question::Sink => shape == Shape::Sink,
         Question::Pair => at > 0 && arguments.shapes[usize::from(at) - 1] == Shape::Pair,
         Question::Symbol => matches!(shape, Shape::Symbol | Shape::Variable(_) | Shape::Element(_)),
+        Question::Small => matches!(shape, Shape::Register(ty) if ty.bits() < 64),
+        Question::Register => matches!(shape, Shape::Register(_)),
     }
 }
 

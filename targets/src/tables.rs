@@ -69,7 +69,9 @@ pub(crate) struct SlotRow {
 #[derive(Debug)]
 pub(crate) struct OperandRow {
     pub name: &'static str,
-    pub flags: u16,
+    pub flags: u32,
+    /// One more than the slot that says the space of the address.
+    pub space: u8,
     /// Parts of an address, this one included; 0 where it is none.
     pub parts: u8,
     pub ty: u32,
@@ -92,21 +94,23 @@ pub(crate) struct RuleRow {
 
 /// Flags of an operand; `build/compile.rs` has the same.
 pub(crate) mod flag {
-    pub const OUT: u16 = 1;
-    pub const INOUT: u16 = 1 << 1;
-    pub const REG: u16 = 1 << 2;
-    pub const IMM: u16 = 1 << 3;
-    pub const RANGE: u16 = 1 << 4;
-    pub const RELAXED: u16 = 1 << 5;
-    pub const SINK: u16 = 1 << 6;
-    pub const LABEL: u16 = 1 << 8;
-    pub const SYMBOL: u16 = 1 << 9;
-    pub const OPTIONAL: u16 = 1 << 10;
-    pub const PAIRED: u16 = 1 << 11;
-    pub const INSIDE: u16 = 1 << 12;
-    pub const GROUP: u16 = 1 << 13;
-    pub const SELECT: u16 = 1 << 14;
-    pub const SYMBOL_OK: u16 = 1 << 15;
+    pub const OUT: u32 = 1;
+    pub const INOUT: u32 = 1 << 1;
+    pub const REG: u32 = 1 << 2;
+    pub const IMM: u32 = 1 << 3;
+    pub const RANGE: u32 = 1 << 4;
+    pub const RELAXED: u32 = 1 << 5;
+    pub const SINK: u32 = 1 << 6;
+    pub const LABEL: u32 = 1 << 8;
+    pub const SYMBOL: u32 = 1 << 9;
+    pub const OPTIONAL: u32 = 1 << 10;
+    pub const PAIRED: u32 = 1 << 11;
+    pub const INSIDE: u32 = 1 << 12;
+    pub const GROUP: u32 = 1 << 13;
+    pub const SELECT: u32 = 1 << 14;
+    pub const SYMBOL_OK: u32 = 1 << 15;
+    pub const ABSOLUTE: u32 = 1 << 16;
+    pub const VECTOR_SINK: u32 = 1 << 17;
 }
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
