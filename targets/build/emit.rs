@@ -67,7 +67,17 @@ pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
             let _ = writeln!(
                 operands,
                 "OperandRow {{ name: {:?}, flags: {}, parts: {}, space: {}, ty: {}, len: {}, cond: {}, small: {}, lo: {}, hi: {}, step: {} }},",
-                row.name, row.flags, row.parts, row.space, row.ty, row.len, row.cond, row.small, row.lo, row.hi, row.step
+                row.name,
+                row.flags,
+                row.parts,
+                row.space,
+                row.ty,
+                row.len,
+                row.cond,
+                row.small,
+                row.lo,
+                row.hi,
+                row.step
             );
         }
         for rule in &form.rules {
