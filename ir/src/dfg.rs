@@ -297,6 +297,11 @@ impl Dfg {
         self.values.len()
     }
 
+    /// True when the reference is one of this graph's values.
+    pub fn value_exists(&self, value: Value) -> bool {
+        self.values.is_valid(value)
+    }
+
     /// Every value, in creation order.
     pub fn values(&self) -> impl Iterator<Item = Value> + use<> {
         (0..self.values.len()).map(Value::new)

@@ -3,19 +3,25 @@
 //! The language is described in `ir/LANGUAGE.md`. This crate knows no PTX text and no target's limits.
 
 pub mod builder;
+pub mod cfg;
 pub mod dfg;
+pub mod dominators;
 pub mod entities;
 pub mod flags;
 pub mod instruction;
 pub mod layout;
+pub mod loops;
 pub mod module;
 pub mod opcode;
 pub mod printer;
 pub mod reader;
 pub mod types;
+pub mod verifier;
 
 pub use builder::{Cursor, FunctionBuilder, result_types};
+pub use cfg::{Cfg, Predecessor};
 pub use dfg::{BlockData, ConstData, ConstId, Dfg, LoopHints, SourceLoc, ValueData, ValueDef};
+pub use dominators::{DominatorTree, PostDominatorTree};
 pub use entities::{AggId, Block, FuncId, GlobalId, Inst, MaskId, SigId, SwitchId, TargetOpId, Value};
 pub use flags::{Flags, Rounding};
 pub use instruction::{
@@ -31,6 +37,7 @@ pub use opcode::{
 pub use printer::{print_detached_function, print_function, print_module};
 pub use reader::{ReadError, SpanMap, line_col, read_module, read_module_with_spans};
 pub use types::{AggDef, Aggregate, FloatKind, MemType, Scalar, Space, Type};
+pub use verifier::{Place, Rule, Severity, VerifyError, has_errors, verify_function, verify_module};
 
 /// The IR type of a special register: a predicate is `i1`, the rest are integers; registers of four lanes are vectors.
 pub fn sreg_type(register: ptxc_targets::SpecialReg) -> Type {

@@ -266,6 +266,11 @@ impl Module {
         &self.aggregates[id]
     }
 
+    /// True when the reference is one of this module's aggregates.
+    pub fn has_agg(&self, id: AggId) -> bool {
+        self.aggregates.is_valid(id)
+    }
+
     /// Aggregates in creation order.
     pub fn aggregates(&self) -> impl Iterator<Item = (AggId, &Aggregate)> {
         self.aggregates.iter()
