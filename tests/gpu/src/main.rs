@@ -11,23 +11,27 @@ mod compare;
 mod device;
 mod random;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use cases::{CASES, Case};
 use clap::Parser;
 use device::Gpu;
+use ptxc::{OptLevel, Options};
 
 /// The optimization levels that are tested.
-const LEVELS: [&str; 2] = ["O0", "O3"];
+const LEVELS: [(&str, OptLevel); 2] = [("O0", OptLevel::O0), ("O3", OptLevel::O3)];
 
 #[derive(Parser)]
 #[command(name = "ptxc-gpu-tests", about = "Runs the examples on a GPU and compares them with references")]
 struct Arguments {
-    /// Take KERNEL.O0.ptx and KERNEL.O3.ptx from this directory.
+    /// Take KERNEL.O0.ptx and KERNEL.O3.ptx from this directory instead of compiling the examples.
     #[arg(long, value_name = "DIR")]
-    ptx_dir: PathBuf,
+    ptx_dir: Option<PathBuf>,
+    /// The target to compile for, instead of the GPU's own.
+    #[arg(long, value_name = "SM", conflicts_with = "ptx_dir")]
+    sm: Option<String>,
     /// Fail, instead of skipping, where there is no GPU.
     #[arg(long)]
     require_gpu: bool,
@@ -58,7 +62,7 @@ impl Line {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(test) = &arguments.child {
-        return run_child(test, &arguments.ptx_dir);
+        return run_child(test, &arguments);
     }
     let chosen: Vec<&Case> = CASES.iter().filter(|case| case.name.contains(&arguments.only)).collect();
     if chosen.is_empty() {
@@ -78,7 +82,7 @@ fn main() -> ExitCode {
     println!("| --- | --- | --- | --- | ---: |");
     let (mut run, mut failed) = (0, 0);
     for case in chosen {
-        for level in LEVELS {
+        for (level, _) in LEVELS {
             let line = run_test(case, level, &arguments);
             println!("| {} | {} | -{level} | {} | {} |", case.name, case.size, line.result, line.time);
             run += 1;
@@ -105,15 +109,15 @@ fn run_test(case: &Case, level: &str, arguments: &Arguments) -> Line {
         Ok(program) => program,
         Err(error) => return Line::failed(format!("cannot find this program: {error}")),
     };
-    let child = Command::new(program)
-        .arg("--ptx-dir")
-        .arg(&arguments.ptx_dir)
-        .arg("--child")
-        .arg(format!("{}.{level}", case.name))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
+    let mut command = Command::new(program);
+    command.arg("--child").arg(format!("{}.{level}", case.name));
+    if let Some(directory) = &arguments.ptx_dir {
+        command.arg("--ptx-dir").arg(directory);
+    }
+    if let Some(sm) = &arguments.sm {
+        command.arg("--sm").arg(sm);
+    }
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = match child {
         Ok(child) => child,
         Err(error) => return Line::failed(format!("cannot start the test: {error}")),
@@ -155,8 +159,8 @@ fn read_result(output: &std::process::Output) -> Line {
 }
 
 /// Runs the test `NAME.LEVEL` in this process.
-fn run_child(test: &str, ptx_dir: &Path) -> ExitCode {
-    match run_here(test, ptx_dir) {
+fn run_child(test: &str, arguments: &Arguments) -> ExitCode {
+    match run_here(test, arguments) {
         Ok(outcome) => {
             println!("passed\t{}\t{:.1}", outcome.agreement, outcome.time);
             ExitCode::SUCCESS
@@ -168,12 +172,34 @@ fn run_child(test: &str, ptx_dir: &Path) -> ExitCode {
     }
 }
 
-fn run_here(test: &str, ptx_dir: &Path) -> Result<cases::Outcome, String> {
+fn run_here(test: &str, arguments: &Arguments) -> Result<cases::Outcome, String> {
     let (name, level) = test.split_once('.').ok_or("a test is named NAME.LEVEL")?;
     let case = CASES.iter().find(|case| case.name == name).ok_or_else(|| format!("no example `{name}`"))?;
-    let path = ptx_dir.join(format!("{name}.{level}.ptx"));
-    let ptx = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let gpu = Gpu::open().map_err(|error| error.to_string())?;
+    let ptx = match &arguments.ptx_dir {
+        Some(directory) => {
+            let path = directory.join(format!("{name}.{level}.ptx"));
+            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?
+        }
+        None => compile(case, level, &arguments.sm.clone().unwrap_or_else(|| target_of(&gpu)))?,
+    };
     let module = gpu.load(&ptx).map_err(|error| error.to_string())?;
     (case.test)(&gpu, &module).map_err(|failure| failure.to_string())
+}
+
+/// The target that gives the GPU everything it has: from compute capability 9.0 on that is the one with the suffix `a`.
+fn target_of(gpu: &Gpu) -> String {
+    let (major, minor) = gpu.capability();
+    format!("sm_{major}{minor}{}", if major >= 9 { "a" } else { "" })
+}
+
+/// Compiles an example for a target.
+fn compile(case: &Case, level: &str, sm: &str) -> Result<String, String> {
+    let target = sm.parse().map_err(|error| format!("{sm}: {error}"))?;
+    let (_, opt_level) = LEVELS.into_iter().find(|(name, _)| *name == level).ok_or("no such level")?;
+    let options = Options { opt_level, ..Options::new(target) };
+    match ptxc::compile_text(&format!("{}.ir", case.name), case.source, &options) {
+        Ok(output) => Ok(output.text),
+        Err(diagnostics) => Err(format!("not compiled: {diagnostics}")),
+    }
 }

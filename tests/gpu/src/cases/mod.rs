@@ -56,13 +56,20 @@ pub struct Case {
     pub name: &'static str,
     /// What is computed, for the table.
     pub size: &'static str,
+    /// The example's IR.
+    pub source: &'static str,
     /// Runs the test on a loaded module.
     pub test: fn(&Gpu, &Module) -> Result<Outcome, Failure>,
 }
 
 macro_rules! case {
     ($name:literal, $size:literal, $test:path) => {
-        Case { name: $name, size: $size, test: $test }
+        Case {
+            name: $name,
+            size: $size,
+            source: include_str!(concat!("../../../../examples/", $name, ".ir")),
+            test: $test,
+        }
     };
 }
 
