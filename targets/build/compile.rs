@@ -298,7 +298,7 @@ impl FormBuilder<'_, '_> {
     fn lists(&mut self, operands: &[OperandText]) -> Result<Vec<Rule>, String> {
         let is_list = |operand: &&OperandText| operand.words.iter().any(|word| word.starts_with("list("));
         let rule = |operand: &OperandText| {
-            let (code, dynamic) = self.code(&format!("!is_vec({})", operand.name))?;
+            let (code, dynamic) = self.code(&format!("arg({0}) & !is_vec({0})", operand.name))?;
             let message = format!("operand `{}` is a list in braces", operand.name);
             Ok(Rule { action: Action::Forbid(message), code, dynamic })
         };

@@ -161,7 +161,7 @@ pub fn write_types(rows: &[Type], out: &mut String) {
             row.name,
             row.container,
             row.accepts.bytes().fold(0, |set, class| {
-                set | b"busfhp".iter().position(|&other| other == class).map_or(0, |bit| 1 << bit)
+                set | b"busfhpB".iter().position(|&other| other == class).map_or(0, |bit| 1 << bit)
             }),
             has("int"),
             has("float")

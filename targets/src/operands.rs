@@ -255,7 +255,8 @@ fn type_fits(check: &OperandCheck, ty: RegType) -> bool {
         let integer = if row.accepts & 6 != 0 { 7 } else { 1 };
         return class & integer != 0 && ty.bits() >= container;
     }
-    row.accepts & class != 0 && ty.bits() == container
+    let byte = row.accepts & 64 != 0 && matches!(ty, RegType::B8 | RegType::B16);
+    byte || row.accepts & class != 0 && ty.bits() == container
 }
 
 /// Answers the tables' questions about operands that fit.

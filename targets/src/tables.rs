@@ -42,7 +42,7 @@ pub(crate) struct Requirement {
 pub(crate) struct TypeRow {
     pub name: &'static str,
     pub container: crate::RegType,
-    /// Bits in the order b u s f h p.
+    /// Bits in the order b u s f h p B.
     pub accepts: u8,
     pub int: bool,
     pub float: bool,
