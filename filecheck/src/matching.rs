@@ -10,6 +10,7 @@ use crate::source::{Location, Message, Severity, SourceId};
 use crate::variables::Variables;
 use memchr::memchr_iter;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// A check failed, and has been reported.
 pub(crate) struct Failed;
@@ -62,6 +63,7 @@ impl Matching<'_> {
     fn region(&mut self, steps: &[Step], mut region: Range<usize>) -> Result<(), Failed> {
         for step in steps {
             region.start = self.step(step, region.clone(), false)?.end;
+            step.release();
         }
         Ok(())
     }
@@ -370,6 +372,13 @@ impl Matching<'_> {
 impl Step {
     fn is_label(&self) -> bool {
         self.check.pattern.directive.kind == Kind::Label
+    }
+
+    /// Gives back memory of patterns that are not matched again: those that other steps do not have.
+    fn release(&self) {
+        let checks = std::iter::once(&self.check).chain(&self.before);
+        let own = checks.filter(|check| Rc::strong_count(&check.pattern) == 1);
+        own.for_each(|check| check.pattern.release());
     }
 }
 

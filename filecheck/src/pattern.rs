@@ -149,6 +149,13 @@ impl Pattern {
             .map_err(|error| Message::error(location, format!("invalid regex: {error}")))
     }
 
+    /// Gives back memory that is needed only while searching.
+    pub fn release(&self) {
+        if let Matcher::Regex(regex) = &self.matcher {
+            regex.release();
+        }
+    }
+
     /// Whether it defines or uses variables.
     pub fn has_variable(&self) -> bool {
         !self.strings.is_empty() || !self.numbers.is_empty() || matches!(self.matcher, Matcher::Template(_))

@@ -2,12 +2,10 @@
 //! of a match whose end is prescribed.
 //!
 //! It explores the ways to match at one position, preferring longer repetitions and earlier
-//! alternatives, and keeps the first of the longest. Its work is bounded by [`STEP_LIMIT`].
+//! alternatives, and keeps the first of the longest. Its work is bounded by a number of steps.
 
 use super::syntax::{ByteSet, Node, SyntaxError};
 
-/// Steps one attempt may take before it is given up as [`TooComplex`].
-const STEP_LIMIT: u64 = 20_000_000;
 /// Instructions a program may have; `{n,m}` multiplies them.
 const PROGRAM_LIMIT: usize = 1 << 18;
 
@@ -142,24 +140,6 @@ impl Program {
         }
         Ok(())
     }
-
-    /// The longest match that begins at `start`, or the preferred one that ends at `required_end`.
-    ///
-    /// # Errors
-    /// [`TooComplex`] when the ways to match are too many to try.
-    pub fn run(&self, text: &[u8], start: usize, required_end: Option<usize>) -> Result<Option<Captures>, TooComplex> {
-        let mut attempt = Attempt {
-            text,
-            slots: vec![None; self.slots],
-            registers: vec![usize::MAX; self.registers],
-            stack: Vec::new(),
-            best: None,
-            best_end: 0,
-        };
-        attempt.slots[0] = Some(start);
-        attempt.explore(self, start, required_end)?;
-        Ok(attempt.best)
-    }
 }
 
 /// What to do when the current way fails.
@@ -169,58 +149,90 @@ enum Frame {
     RestoreRegister(usize, usize),
 }
 
-struct Attempt<'a> {
-    text: &'a [u8],
+/// Runs a program; keeps its memory from one attempt to the next.
+pub struct Machine<'p> {
+    program: &'p Program,
     slots: Captures,
     registers: Vec<usize>,
     stack: Vec<Frame>,
-    best: Option<Captures>,
-    best_end: usize,
+    best: Captures,
+    best_end: Option<usize>,
+    /// Steps that may still be taken, in all attempts together.
+    steps_left: u64,
 }
 
-impl Attempt<'_> {
-    fn explore(&mut self, program: &Program, start: usize, required_end: Option<usize>) -> Result<(), TooComplex> {
-        let mut steps = 0;
+impl<'p> Machine<'p> {
+    /// A machine that may take so many steps.
+    pub fn new(program: &'p Program, steps: u64) -> Self {
+        Self {
+            program,
+            slots: vec![None; program.slots],
+            registers: vec![usize::MAX; program.registers],
+            stack: Vec::new(),
+            best: Captures::new(),
+            best_end: None,
+            steps_left: steps,
+        }
+    }
+
+    /// The longest match that begins at `start`, or the preferred one that ends at `required_end`.
+    ///
+    /// # Errors
+    /// [`TooComplex`] when the steps do not suffice.
+    pub fn run(
+        &mut self,
+        text: &[u8],
+        start: usize,
+        required_end: Option<usize>,
+    ) -> Result<Option<&Captures>, TooComplex> {
+        self.slots.fill(None);
+        self.stack.clear();
+        self.best_end = None;
+        self.slots[0] = Some(start);
         let (mut pc, mut at) = (0, start);
         loop {
-            steps += 1;
-            if steps > STEP_LIMIT {
-                return Err(TooComplex);
-            }
+            self.steps_left = self.steps_left.checked_sub(1).ok_or(TooComplex)?;
+            let program = self.program;
             let instruction = &program.instructions[pc];
             if let Instruction::Match = instruction {
-                let accepted = required_end.is_none_or(|end| end == at);
-                if accepted && (self.best.is_none() || at > self.best_end) {
-                    let mut slots = self.slots.clone();
-                    slots[1] = Some(at);
-                    self.best = Some(slots);
-                    self.best_end = at;
+                if self.accept(at, required_end, text.len()) {
+                    break;
                 }
-                let nothing_longer = at == self.text.len();
-                if accepted && (required_end.is_some() || nothing_longer) {
-                    return Ok(());
-                }
-            } else if let Some(next) = self.step(instruction, pc, &mut at) {
+            } else if let Some(next) = self.step(instruction, text, pc, &mut at) {
                 pc = next;
                 continue;
             }
             match self.backtrack() {
                 Some(resumed) => (pc, at) = resumed,
-                None => return Ok(()),
+                None => break,
             }
         }
+        Ok(self.best_end.map(|_| &self.best))
+    }
+
+    /// Takes note of a match; says whether there can be no better one.
+    fn accept(&mut self, at: usize, required_end: Option<usize>, length: usize) -> bool {
+        if required_end.is_some_and(|end| end != at) {
+            return false;
+        }
+        if self.best_end.is_none_or(|end| at > end) {
+            self.best.clone_from(&self.slots);
+            self.best[1] = Some(at);
+            self.best_end = Some(at);
+        }
+        required_end.is_some() || at == length || self.stack.is_empty()
     }
 
     /// Executes one instruction; `None` when it fails.
-    fn step(&mut self, instruction: &Instruction, pc: usize, at: &mut usize) -> Option<usize> {
-        let current = self.text.get(*at).copied();
+    fn step(&mut self, instruction: &Instruction, text: &[u8], pc: usize, at: &mut usize) -> Option<usize> {
+        let current = text.get(*at).copied();
         match instruction {
             Instruction::Byte(byte) if current == Some(*byte) => *at += 1,
             Instruction::Set(set) if current.is_some_and(|byte| set.contains(byte)) => *at += 1,
-            Instruction::LineStart if *at == 0 || self.text[*at - 1] == b'\n' => {}
+            Instruction::LineStart if *at == 0 || text[*at - 1] == b'\n' => {}
             Instruction::LineEnd if current.is_none_or(|byte| byte == b'\n') => {}
-            Instruction::WordStart if !self.word_before(*at) && self.word_at(*at) => {}
-            Instruction::WordEnd if self.word_before(*at) && !self.word_at(*at) => {}
+            Instruction::WordStart if !word_before(text, *at) && word_at(text, *at) => {}
+            Instruction::WordEnd if word_before(text, *at) && !word_at(text, *at) => {}
             Instruction::Split(first, second) => {
                 self.stack.push(Frame::Continue(*second, *at));
                 return Some(*first);
@@ -237,8 +249,8 @@ impl Attempt<'_> {
             Instruction::Progress(register) if self.registers[*register] != *at => {}
             Instruction::BackReference(group) => {
                 let (start, end) = (self.slots[group * 2]?, self.slots[group * 2 + 1]?);
-                let referred = &self.text[start..end];
-                if !self.text[*at..].starts_with(referred) {
+                let referred = &text[start..end];
+                if !text[*at..].starts_with(referred) {
                     return None;
                 }
                 *at += referred.len();
@@ -246,15 +258,6 @@ impl Attempt<'_> {
             _ => return None,
         }
         Some(pc + 1)
-    }
-
-    fn word_at(&self, at: usize) -> bool {
-        let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        self.text.get(at).is_some_and(is_word)
-    }
-
-    fn word_before(&self, at: usize) -> bool {
-        at > 0 && self.word_at(at - 1)
     }
 
     fn backtrack(&mut self) -> Option<(usize, usize)> {
@@ -266,4 +269,13 @@ impl Attempt<'_> {
             }
         }
     }
+}
+
+fn word_at(text: &[u8], at: usize) -> bool {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    text.get(at).is_some_and(is_word)
+}
+
+fn word_before(text: &[u8], at: usize) -> bool {
+    at > 0 && word_at(text, at - 1)
 }

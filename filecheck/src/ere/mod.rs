@@ -1,19 +1,24 @@
 //! POSIX extended regular expressions with leftmost-longest matching, as FileCheck patterns need them.
 //!
-//! An expression without back-references is searched by automata: a leftmost-first engine finds where
-//! the leftmost match begins, and a second automaton, run from there, how far the longest match
-//! reaches. Expressions with back-references, and captures of matches that leftmost-first would have
-//! ended earlier, go to a backtracking matcher with bounded work.
+//! Most patterns stay within a line and contain some fixed text. Those lines are found by searching for
+//! that text, and a backtracking matcher with bounded work is tried on each: nothing has to be
+//! compiled that is used once. When there is no such text, or the work grows, automata take over: a
+//! leftmost-first engine finds where the leftmost match begins, and a second automaton, run from
+//! there, how far the longest match reaches. Expressions with back-references, and captures of matches
+//! that leftmost-first would have ended earlier, go back to the backtracking matcher.
 
 mod backtrack;
+mod requirements;
 mod syntax;
 
 pub use backtrack::TooComplex;
 pub use syntax::SyntaxError;
 
-use backtrack::{Captures, Program};
+use backtrack::{Captures, Machine, Program};
+use memchr::memmem::Finder;
 use regex_automata::{Anchored, Input, MatchKind, hybrid::dfa as lazy, meta, nfa::thompson, util::syntax as automata};
 use regex_syntax::hir::{self, Hir, Look};
+use requirements::Requirements;
 use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
 use syntax::Node;
@@ -27,6 +32,13 @@ pub struct Match {
 }
 
 impl Match {
+    /// From the slots of a match in a text that begins at `base`.
+    fn at(base: usize, slots: &Captures) -> Self {
+        let slots: Captures = slots.iter().map(|slot| slot.map(|at| at + base)).collect();
+        let place = |index: usize| slots.get(index).copied().flatten().unwrap_or(base);
+        Self { range: place(0)..place(1), slots }
+    }
+
     /// Byte range of a group, or `None` if it took no part in the match. Group 0 is the whole match.
     pub fn group(&self, number: usize) -> Option<Range<usize>> {
         if number == 0 {
@@ -38,15 +50,34 @@ impl Match {
     }
 }
 
+/// Steps of the backtracking matcher before the automata are asked.
+const QUICK_STEPS: u64 = 100_000;
+/// Steps where there is nobody else to ask.
+const STEP_LIMIT: u64 = 20_000_000;
+
 /// A compiled expression. `^` and `$` match at line boundaries, and at the ends of the searched text.
 pub struct Regex {
     root: Node,
     groups: u32,
     has_back_reference: bool,
-    /// Finds where the leftmost match begins. With back-references it accepts too much, never too little.
-    search: OnceCell<meta::Regex>,
-    longest: OnceCell<(lazy::DFA, RefCell<lazy::Cache>)>,
+    requirements: Requirements,
     program: OnceCell<Program>,
+    automata: RefCell<Option<Box<Automata>>>,
+}
+
+/// What is compiled only when searching line by line does not do.
+struct Automata {
+    /// Finds where the leftmost match begins. With back-references it accepts too much, never too little.
+    search: meta::Regex,
+    longest: Option<(lazy::DFA, lazy::Cache)>,
+}
+
+/// How far the quick search got.
+enum Quick {
+    Found(Match),
+    Absent,
+    /// No match begins before this.
+    Undecided(usize),
 }
 
 impl Regex {
@@ -57,12 +88,12 @@ impl Regex {
     pub fn new(text: &[u8], ignore_case: bool) -> Result<Self, SyntaxError> {
         let parsed = syntax::parse(text, ignore_case)?;
         Ok(Self {
+            requirements: Requirements::of(&parsed.root),
             root: parsed.root,
             groups: parsed.groups,
             has_back_reference: parsed.has_back_reference,
-            search: OnceCell::new(),
-            longest: OnceCell::new(),
             program: OnceCell::new(),
+            automata: RefCell::new(None),
         })
     }
 
@@ -71,40 +102,82 @@ impl Regex {
         self.groups
     }
 
+    /// Gives back the memory that searching took. The next search takes it again.
+    pub fn release(&self) {
+        self.automata.take();
+    }
+
     /// The leftmost match, and of those the longest.
     ///
     /// # Errors
     /// [`TooComplex`] when deciding it would take more work than is reasonable, or the expression
     /// is too large to compile.
     pub fn find(&self, text: &[u8]) -> Result<Option<Match>, TooComplex> {
-        let search = self.search()?;
-        if self.has_back_reference {
-            return self.find_by_backtracking(search, text);
+        match self.find_by_lines(text)? {
+            Quick::Found(found) => Ok(Some(found)),
+            Quick::Absent => Ok(None),
+            Quick::Undecided(from) => {
+                let mut automata = self.automata.borrow_mut();
+                let automata = match &mut *automata {
+                    Some(automata) => automata,
+                    empty => empty.insert(Box::new(Automata::new(&self.root)?)),
+                };
+                match self.has_back_reference {
+                    true => self.find_by_backtracking(automata, text, from),
+                    false => self.find_by_automata(automata, text, from),
+                }
+            }
         }
-        let Some(first) = search.find(Input::new(text)) else {
+    }
+
+    /// Tries the lines that contain the text that every match contains.
+    fn find_by_lines(&self, text: &[u8]) -> Result<Quick, TooComplex> {
+        let Requirements { literal, first, within_line: true } = &self.requirements else {
+            return Ok(Quick::Undecided(0));
+        };
+        if literal.is_empty() {
+            return Ok(Quick::Undecided(0));
+        }
+        let finder = Finder::new(literal);
+        let mut machine = Machine::new(self.program()?, QUICK_STEPS);
+        let mut from = 0;
+        while let Some(hit) = finder.find(&text[from..]) {
+            let hit = from + hit;
+            let line = memchr::memrchr(b'\n', &text[from..hit]).map_or(from, |at| from + at + 1);
+            let end = memchr::memchr(b'\n', &text[hit..]).map_or(text.len(), |at| hit + at);
+            // The line on its own has the same boundaries as in the text.
+            let alone = &text[line..end];
+            for start in 0..=alone.len() {
+                if let Some(first) = first
+                    && !alone.get(start).is_some_and(|byte| first.contains(*byte))
+                {
+                    continue;
+                }
+                match machine.run(alone, start, None) {
+                    Ok(None) => {}
+                    Ok(Some(slots)) => return Ok(Quick::Found(Match::at(line, slots))),
+                    Err(TooComplex) => return Ok(Quick::Undecided(line)),
+                }
+            }
+            from = end;
+        }
+        Ok(Quick::Absent)
+    }
+
+    fn find_by_automata(&self, automata: &mut Automata, text: &[u8], from: usize) -> Result<Option<Match>, TooComplex> {
+        let Some(first) = automata.search.find(Input::new(text).range(from..)) else {
             return Ok(None);
         };
-        let properties = search_is_exact(&self.root);
-        let end = match properties {
+        let end = match search_is_exact(&self.root) {
             true => first.end(),
-            false => self.longest_end(text, first.start())?.max(first.end()),
+            false => automata.longest_end(&self.root, text, first.start())?.max(first.end()),
         };
         let range = first.start()..end;
         let slots = match self.groups {
             0 => Vec::new(),
-            _ => self.captures(search, text, &range)?,
+            _ => self.captures(automata, text, &range)?,
         };
         Ok(Some(Match { range, slots }))
-    }
-
-    fn search(&self) -> Result<&meta::Regex, TooComplex> {
-        if let Some(search) = self.search.get() {
-            return Ok(search);
-        }
-        let config = meta::Regex::config().utf8_empty(false).onepass(false).dfa(false).nfa_size_limit(Some(64 << 20));
-        let search =
-            meta::Regex::builder().configure(config).build_from_hir(&to_hir(&self.root)).map_err(|_| TooComplex)?;
-        Ok(self.search.get_or_init(|| search))
     }
 
     fn program(&self) -> Result<&Program, TooComplex> {
@@ -115,58 +188,72 @@ impl Regex {
         Ok(self.program.get_or_init(|| program))
     }
 
-    fn find_by_backtracking(&self, search: &meta::Regex, text: &[u8]) -> Result<Option<Match>, TooComplex> {
-        let program = self.program()?;
-        let mut from = 0;
+    fn find_by_backtracking(
+        &self,
+        automata: &Automata,
+        text: &[u8],
+        mut from: usize,
+    ) -> Result<Option<Match>, TooComplex> {
+        let mut machine = Machine::new(self.program()?, STEP_LIMIT);
         while from <= text.len() {
-            let Some(candidate) = search.find(Input::new(text).range(from..)) else {
+            let Some(candidate) = automata.search.find(Input::new(text).range(from..)) else {
                 break;
             };
-            let start = candidate.start();
-            if let Some(slots) = program.run(text, start, None)? {
-                let end = slots.get(1).copied().flatten().unwrap_or(start);
-                return Ok(Some(Match { range: start..end, slots }));
+            if let Some(slots) = machine.run(text, candidate.start(), None)? {
+                return Ok(Some(Match::at(0, slots)));
             }
-            from = start + 1;
+            from = candidate.start() + 1;
         }
         Ok(None)
     }
 
-    /// The end of the longest match that begins at `start`, where one does begin.
-    fn longest_end(&self, text: &[u8], start: usize) -> Result<usize, TooComplex> {
-        if self.longest.get().is_none() {
-            let nfa = thompson::Compiler::new()
-                .syntax(automata::Config::new().utf8(false))
-                .configure(thompson::Config::new().utf8(false).which_captures(thompson::WhichCaptures::None))
-                .build_from_hir(&to_hir(&self.root))
-                .map_err(|_| TooComplex)?;
-            let config = lazy::Config::new().match_kind(MatchKind::All).skip_cache_capacity_check(true);
-            let dfa = lazy::DFA::builder().configure(config).build_from_nfa(nfa).map_err(|_| TooComplex)?;
-            let cache = RefCell::new(dfa.create_cache());
-            _ = self.longest.set((dfa, cache));
+    fn captures(&self, automata: &Automata, text: &[u8], range: &Range<usize>) -> Result<Captures, TooComplex> {
+        let mut slots = vec![None; (self.groups as usize + 1) * 2];
+        let input = Input::new(text).range(range.clone()).anchored(Anchored::Yes);
+        automata.search.search_slots(&input, &mut slots);
+        let slots: Captures = slots.into_iter().map(|slot| slot.map(|at| at.get())).collect();
+        if slots.get(1).copied().flatten() == Some(range.end) {
+            return Ok(slots);
         }
-        let Some((dfa, cache)) = self.longest.get() else {
-            return Err(TooComplex);
+        let mut machine = Machine::new(self.program()?, STEP_LIMIT);
+        let found = machine.run(text, range.start, Some(range.end))?;
+        Ok(found.cloned().unwrap_or_default())
+    }
+}
+
+impl Automata {
+    fn new(root: &Node) -> Result<Self, TooComplex> {
+        let config = meta::Regex::config().utf8_empty(false).onepass(false).dfa(false).nfa_size_limit(Some(64 << 20));
+        let search = meta::Regex::builder().configure(config).build_from_hir(&to_hir(root)).map_err(|_| TooComplex)?;
+        Ok(Self { search, longest: None })
+    }
+
+    /// The end of the longest match that begins at `start`, where one does begin.
+    fn longest_end(&mut self, root: &Node, text: &[u8], start: usize) -> Result<usize, TooComplex> {
+        let (dfa, cache) = match &mut self.longest {
+            Some(longest) => longest,
+            empty => empty.insert(longest_automaton(root)?),
         };
         let input = Input::new(text).range(start..).anchored(Anchored::Yes);
-        match dfa.try_search_fwd(&mut cache.borrow_mut(), &input) {
+        match dfa.try_search_fwd(cache, &input) {
             Ok(Some(found)) => Ok(found.offset()),
             Ok(None) => Ok(start),
             Err(_) => Err(TooComplex),
         }
     }
+}
 
-    fn captures(&self, search: &meta::Regex, text: &[u8], range: &Range<usize>) -> Result<Captures, TooComplex> {
-        let mut slots = vec![None; (self.groups as usize + 1) * 2];
-        let input = Input::new(text).range(range.clone()).anchored(Anchored::Yes);
-        search.search_slots(&input, &mut slots);
-        let slots: Captures = slots.into_iter().map(|slot| slot.map(|at| at.get())).collect();
-        if slots.get(1).copied().flatten() == Some(range.end) {
-            return Ok(slots);
-        }
-        let found = self.program()?.run(text, range.start, Some(range.end))?;
-        Ok(found.unwrap_or_default())
-    }
+fn longest_automaton(root: &Node) -> Result<(lazy::DFA, lazy::Cache), TooComplex> {
+    let without_captures = thompson::Config::new().which_captures(thompson::WhichCaptures::None);
+    let nfa = thompson::Compiler::new()
+        .syntax(automata::Config::new().utf8(false))
+        .configure(without_captures.utf8(false))
+        .build_from_hir(&to_hir(root))
+        .map_err(|_| TooComplex)?;
+    let config = lazy::Config::new().match_kind(MatchKind::All).skip_cache_capacity_check(true);
+    let dfa = lazy::DFA::builder().configure(config).build_from_nfa(nfa).map_err(|_| TooComplex)?;
+    let cache = dfa.create_cache();
+    Ok((dfa, cache))
 }
 
 /// Whether leftmost-first and leftmost-longest agree on every match: there is nothing to choose.
@@ -193,7 +280,7 @@ fn is_simple_run(node: &Node) -> bool {
     }
 }
 
-/// The tree as the automata take it. A back-reference becomes anything at all: see [`Regex::search`].
+/// The tree as the automata take it. A back-reference becomes anything at all.
 fn to_hir(node: &Node) -> Hir {
     match node {
         Node::Empty => Hir::empty(),

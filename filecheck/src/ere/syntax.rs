@@ -73,6 +73,11 @@ impl ByteSet {
         self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
     }
 
+    /// Adds all bytes of another set.
+    pub fn extend(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word |= other);
+    }
+
     /// Takes a byte out.
     pub fn remove(&mut self, byte: u8) {
         self.0[usize::from(byte >> 6)] &= !(1 << (byte & 63));
