@@ -271,7 +271,7 @@ fn check(
             let command = given.join(" ");
             let program = environment.program;
             let message =
-                format!("FileCheck error: '{input_name}' is empty.\nFileCheck command line: {program} {command}");
+                format!("FileCheck error: '{input_name}' is empty.\nFileCheck command line:  {program} {command}");
             return Err(message);
         }
     })

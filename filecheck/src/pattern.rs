@@ -156,9 +156,10 @@ impl Pattern {
         }
     }
 
-    /// Whether it defines or uses variables.
+    /// Whether its text depends on variables, or it defines a string variable. Numeric variables may be
+    /// defined even where this is not allowed, as LLVM has it.
     pub fn has_variable(&self) -> bool {
-        !self.strings.is_empty() || !self.numbers.is_empty() || matches!(self.matcher, Matcher::Template(_))
+        !self.strings.is_empty() || matches!(self.matcher, Matcher::Template(_))
     }
 
     /// Finds the pattern in `text`, which begins at `base` in the input, and sets its variables.

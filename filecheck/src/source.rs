@@ -221,9 +221,7 @@ impl Sources {
                 Some(b'\t') => (width / TAB_STOP + 1) * TAB_STOP,
                 _ => width + 1,
             };
-            let filler = if *mark == b'^' { ' ' } else { char::from(*mark) };
-            expanded.push(char::from(*mark));
-            expanded.extend(std::iter::repeat_n(filler, next - width - 1));
+            expanded.extend(std::iter::repeat_n(char::from(*mark), next - width));
             width = next;
         }
         out.extend_from_slice(style.paint("0;1;32", expanded.trim_end()).as_bytes());

@@ -401,6 +401,8 @@ mod tests {
         assert_eq!(error("a)"), SyntaxError::Parentheses);
         assert_eq!(error("[a"), SyntaxError::Brackets);
         assert_eq!(error("[z-a]"), SyntaxError::Range);
+        assert_eq!(error("[a-b-c]"), SyntaxError::Range);
+        assert_eq!(error("("), SyntaxError::Parentheses);
         assert_eq!(error("[[:nope:]]"), SyntaxError::CharacterClass);
         assert_eq!(error("\\"), SyntaxError::TrailingBackslash);
         assert_eq!(error(r"(a\1)"), SyntaxError::BackReference);

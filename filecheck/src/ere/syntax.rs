@@ -325,7 +325,11 @@ impl Parser<'_> {
         self.groups += 1;
         let number = self.groups;
         self.complete.push(false);
-        let inner = if self.peek() == Some(b')') { Node::Empty } else { self.alternation(true)? };
+        let inner = match self.peek() {
+            None => return Err(SyntaxError::Parentheses),
+            Some(b')') => Node::Empty,
+            Some(_) => self.alternation(true)?,
+        };
         if !self.eat(b')') {
             return Err(SyntaxError::Parentheses);
         }
@@ -361,14 +365,23 @@ impl Parser<'_> {
         }
         let negated = self.eat(b'^');
         let mut set = ByteSet::default();
-        let mut first = true;
-        loop {
-            match self.peek() {
-                None => return Err(SyntaxError::Brackets),
-                Some(b']') if !first => break,
+        // In front, these are themselves and begin no range.
+        for byte in [b']', b'-'] {
+            if self.eat(byte) {
+                set.insert(byte);
+                break;
+            }
+        }
+        while self.peek() != Some(b']') {
+            match self.rest() {
+                [] => return Err(SyntaxError::Brackets),
+                [b'-', b']', ..] => {
+                    set.insert(b'-');
+                    self.at += 1;
+                }
+                [b'-', ..] => return Err(SyntaxError::Range),
                 _ => self.bracket_item(&mut set)?,
             }
-            first = false;
         }
         self.at += 1;
         if self.ignore_case {
