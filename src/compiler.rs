@@ -318,15 +318,20 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let mut functions: Vec<&mut ptxc_mir::Function> = machine.functions.iter_mut().collect();
         let outcomes = each(&mut functions, self.options.jobs, |func| {
-            run_register_assignment(func).map_err(|error| error.to_string())
+            ptxc_regalloc::run(func).map_err(|error| error.to_string())
         });
         let names: Vec<_> = functions.iter().map(|func| func.name).collect();
         self.report.time(pipeline::ASSIGN_REGISTERS, start.elapsed());
         for (outcome, name) in outcomes.into_iter().zip(names) {
-            let outcome = outcome.and_then(|inner| inner);
-            if let Err(message) = outcome {
-                let name = machine.symbols.name(name).to_owned();
-                return Err(self.fail(pipeline::ASSIGN_REGISTERS, Some(&name), message));
+            match outcome.and_then(|inner| inner) {
+                Ok(stats) => {
+                    self.report.count("moves out of SSA", stats.moves.into());
+                    self.report.count("PTX registers", stats.registers.iter().map(|n| u64::from(*n)).sum());
+                }
+                Err(message) => {
+                    let name = machine.symbols.name(name).to_owned();
+                    return Err(self.fail(pipeline::ASSIGN_REGISTERS, Some(&name), message));
+                }
             }
         }
         self.print_mir(pipeline::ASSIGN_REGISTERS, machine);
@@ -404,9 +409,4 @@ fn each<T: Send, R: Send>(items: &mut [T], jobs: usize, work: impl Fn(&mut T) ->
 fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panic".to_owned())
-}
-
-/// Stands in until the allocator is there.
-fn run_register_assignment(_func: &mut ptxc_mir::Function) -> Result<(), String> {
-    Err("registers cannot be assigned yet".to_owned())
 }
