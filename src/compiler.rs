@@ -410,3 +410,40 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panic".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO_FUNCTIONS: &str = "func @first() {\nentry:\n  ret\n}\nfunc @second() {\nentry:\n  ret\n}\n";
+
+    static FAILING: Pass = Pass {
+        name: "fail",
+        summary: "panics in @second",
+        run: |func, _| {
+            assert!(func.name != "second", "lost count");
+            false
+        },
+    };
+
+    #[test]
+    fn a_panic_in_a_pass_names_pass_and_function_whatever_the_threads() {
+        for jobs in [1, 2] {
+            let options = Options { jobs, ..Options::new(Target::ALL[0]) };
+            let mut session = Session::new("t.ir", TWO_FUNCTIONS, &options, None);
+            let mut module = session.read().unwrap();
+            assert!(session.run_pass(&mut module, &FAILING).is_err());
+            let text = session.diagnostics.to_string();
+            assert_eq!(text, "t.ir: internal error in fail of @second: lost count\n");
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_whole_step_names_the_step() {
+        let options = Options::new(Target::ALL[0]);
+        let mut session = Session::new("t.ir", "", &options, None);
+        assert!(session.step("select", || -> u32 { panic!("no {}", "rule") }).is_err());
+        assert_eq!(session.diagnostics.to_string(), "t.ir: internal error in select: no rule\n");
+        assert!(session.finish(Ok(String::new())).is_err());
+    }
+}

@@ -1,0 +1,218 @@
+//! The `ptxc` command: what it accepts, what it refuses and how.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const KERNEL: &str = "kernel @k(%p: ptr<global>) {\nentry:\n  %t = sreg.tid.x\n  store i32 %t, %p\n  ret\n}\n";
+
+fn ptxc(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ptxc")).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn ptxc_with_input(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ptxc"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The command may refuse its arguments before it reads.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The command fails with this status, prints exactly this on standard error, and nothing on standard output.
+fn fails(output: &Output, status: i32, message: &str) {
+    assert_eq!(stderr(output), message);
+    assert_eq!(output.status.code(), Some(status));
+    assert_eq!(stdout(output), "");
+}
+
+fn path(folder: &tempfile::TempDir, name: &str) -> String {
+    folder.path().join(name).display().to_string()
+}
+
+#[test]
+fn ir_from_standard_input_comes_back_as_ir() {
+    let output = ptxc_with_input(&["-", "-O0", "--emit", "ir"], KERNEL.as_bytes());
+    assert_eq!(stderr(&output), "");
+    assert_eq!(stdout(&output), KERNEL);
+    assert!(output.status.success());
+}
+
+#[test]
+fn a_kernel_becomes_ptx() {
+    let output = ptxc_with_input(&["-", "-O3", "--sm", "sm_90"], KERNEL.as_bytes());
+    assert_eq!(stderr(&output), "");
+    let ptx = stdout(&output);
+    assert!(ptx.contains(".target sm_90\n") && ptx.contains(".entry k("), "{ptx}");
+}
+
+#[test]
+fn errors_have_place_line_and_caret() {
+    let text = KERNEL.replace("sreg.tid.x", "sreg.tid.q");
+    let output = ptxc_with_input(&["-", "--sm", "sm_90"], text.as_bytes());
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1));
+    let lines: Vec<&str> = message.lines().collect();
+    assert!(lines[0].starts_with("<stdin>:3:8: error: "), "{message}");
+    assert_eq!(lines[1], "    %t = sreg.tid.q");
+    assert!(lines[2].starts_with("         ^~~~"), "{message}");
+}
+
+#[test]
+fn all_errors_of_a_text_are_reported() {
+    let text = KERNEL.replace("sreg.tid.x", "nonsense i32 1").replace("ret", "retire");
+    let output = ptxc_with_input(&["-", "--sm", "sm_90"], text.as_bytes());
+    assert_eq!(stderr(&output).matches(": error: ").count(), 2, "{}", stderr(&output));
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let output = ptxc(&["no/such/file.ir", "--sm", "sm_90"]);
+    fails(&output, 1, "no/such/file.ir: error: cannot read: no such file or directory\n");
+}
+
+#[test]
+fn a_directory_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().display().to_string();
+    fails(&ptxc(&[&name, "--sm", "sm_90"]), 1, &format!("{name}: error: is a directory\n"));
+}
+
+#[test]
+fn empty_input_is_refused() {
+    for text in ["", "  \n\t\n"] {
+        let output = ptxc_with_input(&["-", "--sm", "sm_90"], text.as_bytes());
+        fails(&output, 1, "<stdin>: error: the input is empty\n");
+    }
+}
+
+#[test]
+fn text_that_is_not_utf8_is_refused_with_its_place() {
+    let output = ptxc_with_input(&["-", "--sm", "sm_90"], b"; fine\n; \xff\n");
+    fails(&output, 1, "<stdin>:2: error: not UTF-8 text: byte 0xff at offset 9\n");
+}
+
+#[test]
+fn a_target_is_needed_for_code() {
+    let output = ptxc_with_input(&["-"], KERNEL.as_bytes());
+    fails(&output, 1, "error: a target is needed: `--sm sm_XX` (`ptxc targets` lists them)\n");
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_known_ones() {
+    let output = ptxc(&["x.ir", "--sm", "sm_9"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("unknown target `sm_9`"), "{}", stderr(&output));
+    let output = ptxc(&["x.ir", "--sm", "sm_90", "--ptx-version", "8.9"]);
+    assert!(stderr(&output).contains("unknown PTX version `8.9`"), "{}", stderr(&output));
+    let output = ptxc(&["x.ir", "--sm", "sm_90", "--passes", "make-faster"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("error: there is no pass `make-faster`; passes are: "), "{}", stderr(&output));
+    let output = ptxc(&["x.ir", "--sm", "sm_90", "--print-after", "lunch"]);
+    assert!(stderr(&output).starts_with("error: there is no step `lunch`; steps are: "), "{}", stderr(&output));
+    assert_eq!(ptxc(&["x.ir", "-O4"]).status.code(), Some(2));
+    assert_eq!(ptxc(&[]).status.code(), Some(2));
+}
+
+#[test]
+fn outputs_appear_whole_and_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = path(&folder, "k.ir");
+    fs::write(&out, "old").unwrap();
+    let output = ptxc_with_input(&["-", "-O0", "--emit", "ir", "-o", &out], KERNEL.as_bytes());
+    assert_eq!((stderr(&output), stdout(&output)), (String::new(), String::new()));
+    assert_eq!(fs::read_to_string(&out).unwrap(), KERNEL);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "temporary files are left");
+}
+
+#[test]
+fn failing_compilations_leave_outputs_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = path(&folder, "k.ptx");
+    fs::write(&out, "old").unwrap();
+    let output = ptxc_with_input(&["-", "--sm", "sm_90", "-o", &out], b"nonsense");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(fs::read_to_string(&out).unwrap(), "old");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "temporary files are left");
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_named() {
+    let output = ptxc_with_input(&["-", "--emit", "ir", "-o", "no/such/folder/k.ir"], KERNEL.as_bytes());
+    assert_eq!(output.status.code(), Some(1));
+    let message = stderr(&output);
+    assert!(message.starts_with("no/such/folder/k.ir: error: cannot write: no such file or directory"), "{message}");
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().display().to_string();
+    let output = ptxc_with_input(&["-", "--emit", "ir", "-o", &name], KERNEL.as_bytes());
+    assert!(stderr(&output).starts_with(&format!("{name}: error: cannot write: ")), "{}", stderr(&output));
+}
+
+#[cfg(unix)]
+#[test]
+fn devices_are_written_to_and_links_written_through() {
+    let output = ptxc_with_input(&["-", "--emit", "ir", "-o", "/dev/null"], KERNEL.as_bytes());
+    assert!(output.status.success());
+    assert!(!Path::new("/dev/null").is_file());
+    let folder = tempfile::tempdir().unwrap();
+    let (link, real) = (path(&folder, "link.ir"), path(&folder, "real.ir"));
+    fs::write(&real, "old").unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    assert!(ptxc_with_input(&["-", "-O0", "--emit", "ir", "-o", &link], KERNEL.as_bytes()).status.success());
+    assert_eq!(fs::read_to_string(&real).unwrap(), KERNEL);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+#[test]
+fn steps_are_printed_and_timed_on_request() {
+    let arguments = ["-", "-O1", "--emit", "ir", "--print-after", "all", "--time-passes", "--stats"];
+    let output = ptxc_with_input(&arguments, KERNEL.as_bytes());
+    let message = stderr(&output);
+    for name in ["read", "simplify-control-flow", "fold-constants", "merge-block-params", "remove-dead-code"] {
+        assert!(message.contains(&format!("; after {name}\nkernel @k(")), "{name} in {message}");
+        assert!(message.contains(&format!("%  {name}\n")), "{name} in {message}");
+    }
+    assert!(message.contains("%  total\n"), "{message}");
+    assert!(message.contains("instructions read\n"), "{message}");
+}
+
+#[test]
+fn passes_can_be_chosen() {
+    let text = KERNEL.replace("sreg.tid.x", "add i32 1, 2");
+    let run = |passes: &str| stdout(&ptxc_with_input(&["-", "--emit", "ir", "--passes", passes], text.as_bytes()));
+    assert!(run("").contains("%t = add i32 1, 2"));
+    assert!(run("fold-constants").contains("store i32 3, %p"));
+}
+
+#[test]
+fn the_table_of_targets_lists_all() {
+    let table = stdout(&ptxc(&["targets"]));
+    for target in ptxc::targets::Target::ALL {
+        let row = table.lines().find(|line| line.split_whitespace().next() == Some(target.name()));
+        assert!(row.is_some_and(|row| row.contains(&target.min_ptx().to_string())), "{target} in {table}");
+    }
+    assert!(table.contains("sm_103, sm_107"), "{table}");
+}
+
+#[test]
+fn stats_refuses_what_is_no_cubin() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = path(&folder, "x.cubin");
+    fs::write(&file, "text").unwrap();
+    let output = ptxc(&["stats", &file]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with(&format!("{file}: error: not a readable ELF file")), "{}", stderr(&output));
+}
