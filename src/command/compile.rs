@@ -1,8 +1,8 @@
 //! `ptxc INPUT`: one compilation.
 
-use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use ptxc::diagnostics::InternalError;
 use ptxc::targets::Target;
@@ -122,7 +122,7 @@ fn report(arguments: &CompileArguments, diagnostics: &Diagnostics, text: &str) -
     }
     let Some(internal) = &diagnostics.internal else { return Failure::message(shown.to_string()) };
     let mut message = shown.to_string();
-    if let Some(place) = LAST_PANIC.with(|place| place.borrow_mut().take()) {
+    if let Some(place) = LAST_PANIC.lock().ok().and_then(|mut place| place.take()) {
         let _ = writeln!(message, "  note: at {place}");
     }
     match write_reproducer(internal, text) {
@@ -148,15 +148,33 @@ fn write_reproducer(internal: &InternalError, text: &str) -> std::io::Result<Pat
     file.keep().map(|(_, path)| path).map_err(|error| error.error)
 }
 
-thread_local! {
-    /// Source location of the last panic on this thread.
-    static LAST_PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
-}
+/// Source location of the last panic, on whatever thread.
+static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// Panics inside a compilation become diagnostics; only their place is kept.
 fn keep_panics_quiet() {
     std::panic::set_hook(Box::new(|info| {
-        let place = info.location().map(ToString::to_string);
-        LAST_PANIC.with(|last| *last.borrow_mut() = place);
+        if let Ok(mut last) = LAST_PANIC.lock() {
+            *last = info.location().map(ToString::to_string);
+        }
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[test]
+    fn an_internal_error_leaves_a_reproducer() {
+        let arguments = crate::arguments::Arguments::parse_from(["ptxc", "k.ir", "--sm", "sm_90"]);
+        let internal = InternalError { step: "select".into(), function: Some("k".into()), message: "lost".into() };
+        let path = write_reproducer(&internal, "kernel @k() {}\n").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        assert!(text.starts_with("; internal error in select of @k: lost\n; ptxc 0."), "{text}");
+        assert!(text.ends_with("kernel @k() {}\n"));
+        let diagnostics = Diagnostics { internal: Some(internal), ..Diagnostics::new("k.ir", "") };
+        assert!(matches!(report(&arguments.compile, &diagnostics, ""), Failure::Internal));
+    }
 }
