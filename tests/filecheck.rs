@@ -1,4 +1,4 @@
-//! Runs the test files of `tests/filecheck` and the RUN lines of the examples: `; RUN: ptxc %s … | filecheck %s`.
+//! Runs the test files of `tests/filecheck`: `; RUN: ptxc %s … | filecheck %s`.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ fn test_files_pass() {
     let folder = |name: &str| root.join(name).display().to_string();
     let path = command.parent().unwrap().display().to_string();
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join("filecheck").display().to_string();
-    let arguments = ["--path", &path, "--output", &output, &folder("tests/filecheck"), &folder("examples")];
+    let arguments = ["--path", &path, "--output", &output, &folder("tests/filecheck")];
     let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
     assert_eq!(filecheck::lit::command::main(&arguments), 0, "test files fail; see the output above");
 }
