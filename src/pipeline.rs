@@ -13,6 +13,7 @@ const O2: &[&str] = &[
     "simplify-control-flow",
     "fold-constants",
     "merge-block-params",
+    "number-values",
     "fold-constants",
     "simplify-control-flow",
     "remove-dead-code",

@@ -17,12 +17,14 @@ pub mod fold;
 mod fold_constants;
 mod identities;
 mod merge_block_params;
+mod number_values;
 mod pass;
 mod remove_dead_code;
 mod simplify_control_flow;
 
 pub use fold_constants::fold_constants;
 pub use merge_block_params::merge_block_params;
+pub use number_values::number_values;
 pub use pass::{Context, PASSES, Pass, find};
 pub use remove_dead_code::remove_dead_code;
 pub use simplify_control_flow::simplify_control_flow;

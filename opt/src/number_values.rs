@@ -5,7 +5,8 @@
 //! An instruction that may be undefined (division) is replaced only by one that was executed before it with the same
 //! operands, so nothing is executed where it was not.
 
-use ptxc_ir::{Block, Extra, Flags, Function, Inst, MemType, Opcode, Type, Value, flags::group};
+use cranelift_entity::SecondaryMap;
+use ptxc_ir::{Block, Cfg, DominatorTree, Extra, Flags, Function, Inst, MemType, Opcode, Type, Value, flags::group};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -38,11 +39,12 @@ enum ExtraKey {
 
 /// The pass.
 pub fn number_values(func: &mut Function, _ctx: &Context<'_>) -> bool {
-    let Some(tree) = DominatorTree::of(func) else { return false };
+    let Some(entry) = func.layout.entry() else { return false };
+    let children = dominated(func);
     let mut table = Table::default();
     let mut changed = false;
     // Each block twice: on the way down, and when its scope ends.
-    let mut work: Vec<(Block, bool)> = vec![(tree.root, true)];
+    let mut work: Vec<(Block, bool)> = vec![(entry, true)];
     while let Some((block, entering)) = work.pop() {
         if !entering {
             table.leave();
@@ -51,12 +53,25 @@ pub fn number_values(func: &mut Function, _ctx: &Context<'_>) -> bool {
         table.enter();
         changed |= number_block(func, &mut table, block);
         work.push((block, false));
-        work.extend(tree.children[block].iter().rev().map(|child| (*child, true)));
+        work.extend(children[block].iter().rev().map(|child| (*child, true)));
     }
     if changed {
         resolve_all_uses(func);
     }
     changed
+}
+
+/// The blocks that each block dominates immediately, in reverse postorder.
+fn dominated(func: &Function) -> SecondaryMap<Block, SmallVec<[Block; 2]>> {
+    let cfg = Cfg::new(func);
+    let tree = DominatorTree::new(&cfg);
+    let mut children: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
+    for block in cfg.rpo() {
+        if let Some(parent) = tree.idom(&cfg, *block) {
+            children[parent].push(*block);
+        }
+    }
+    children
 }
 
 fn number_block(func: &mut Function, table: &mut Table, block: Block) -> bool {
@@ -69,12 +84,9 @@ fn number_block(func: &mut Function, table: &mut Table, block: Block) -> bool {
             continue;
         }
         let Some(key) = key(func, inst) else { continue };
-        match table.find_or_insert(key, inst) {
-            Some(leader) => {
-                merge_into(func, leader, inst);
-                changed = true;
-            }
-            None => {}
+        if let Some(leader) = table.find_or_insert(key, inst) {
+            merge_into(func, leader, inst);
+            changed = true;
         }
     }
     changed

@@ -39,6 +39,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::merge_block_params,
     },
     Pass {
+        name: "number-values",
+        summary: "replaces an instruction by an equal one that dominates it",
+        run: crate::number_values,
+    },
+    Pass {
         name: "remove-dead-code",
         summary: "removes instructions and block parameters that nothing needs",
         run: crate::remove_dead_code,

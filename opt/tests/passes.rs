@@ -1,7 +1,7 @@
 //! Each pass on small functions: IR text in, IR text out.
 
 use cranelift_entity::PrimaryMap;
-use ptxc_ir::{FuncAttrs, FuncId, print_module, read_module};
+use ptxc_ir::{FuncAttrs, FuncId, has_errors, print_module, read_module, verify_module};
 
 /// Runs passes, by name, on a module in text and returns the text after them.
 fn run(passes: &[&str], text: &str) -> String {
@@ -19,6 +19,8 @@ fn run(passes: &[&str], text: &str) -> String {
         module.funcs = funcs;
     }
     let printed = print_module(&module);
+    let faults = verify_module(&module);
+    assert!(!has_errors(&faults), "{faults:?} in\n{printed}");
     assert!(read_module(&printed).is_ok(), "the result does not read back:\n{printed}");
     printed
 }
@@ -373,6 +375,100 @@ fn an_unused_alloca_goes() {
            %q = gep i32, %a, 1
            ret",
         "entry:
+           ret",
+    );
+}
+
+#[test]
+fn equal_instructions_merge_below_the_first() {
+    check(
+        "number-values",
+        "%c: i1, %x: i32, %y: i32, %p: ptr",
+        "entry:
+           %a = add nsw i32 %x, %y
+           br %c, t, f
+         t:
+           %b = add i32 %y, %x
+           store i32 %b, %p
+           ret
+         f:
+           %d = icmp slt i32 %x, %y
+           %e = icmp sgt i32 %y, %x
+           %g = and i1 %d, %e
+           %h = select i1 %g, i32 %a, %x
+           store i32 %h, %p
+           ret",
+        "entry:
+           %a = add i32 %x, %y
+           br %c, t, f
+         t:
+           store i32 %a, %p
+           ret
+         f:
+           %d = icmp slt i32 %x, %y
+           %g = and i1 %d, %d
+           %h = select i1 %g, i32 %a, %x
+           store i32 %h, %p
+           ret",
+    );
+}
+
+#[test]
+fn equal_instructions_in_different_arms_stay() {
+    let body = "entry:
+           br %c, t, f
+         t:
+           %a = udiv i32 %x, %y
+           jump m(%a)
+         f:
+           %b = udiv i32 %x, %y
+           jump m(%b)
+         m(%v: i32):
+           %d = udiv i32 %x, %y
+           %s = add i32 %v, %d
+           store i32 %s, %p
+           ret";
+    check("number-values", "%c: i1, %x: i32, %y: i32, %p: ptr", body, body);
+}
+
+#[test]
+fn what_differs_in_rounding_type_or_time_stays() {
+    let body = "entry:
+           %a = fadd f32 %x, %y
+           %b = fadd rz f32 %x, %y
+           %n = bitcast f32 %a to i32
+           %d = zext i32 %n to i64
+           %e = sext i32 %n to i64
+           %f = sreg.clock64
+           %g = sreg.clock64
+           %h = load f32, %p
+           %i = load f32, %p
+           store f32 %b, %p
+           store i64 %d, %p
+           store i64 %e, %p
+           store i64 %f, %p
+           store i64 %g, %p
+           store f32 %h, %p
+           store f32 %i, %p
+           ret";
+    check("number-values", "%x: f32, %y: f32, %p: ptr", body, body);
+}
+
+#[test]
+fn both_results_of_an_overflow_operation_merge() {
+    check(
+        "number-values",
+        "%x: i32, %y: i32, %p: ptr",
+        "entry:
+           %a, %o = uadd_overflow i32 %x, %y
+           %b, %q = uadd_overflow i32 %y, %x
+           %c = select i1 %q, i32 %a, %b
+           store i32 %c, %p
+           ret",
+        "entry:
+           %a, %o = uadd_overflow i32 %x, %y
+           %c = select i1 %o, i32 %a, %a
+           store i32 %c, %p
            ret",
     );
 }
