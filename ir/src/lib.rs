@@ -15,6 +15,7 @@ pub mod module;
 pub mod opcode;
 pub mod printer;
 pub mod reader;
+pub mod target_ops;
 pub mod types;
 pub mod verifier;
 

@@ -142,3 +142,41 @@ c:
     let types: Vec<String> = func.dfg.values().map(|v| func.dfg.ty(v).to_string()).collect();
     assert!(types.iter().filter(|t| *t == "ptr<shared>").count() >= 4, "{types:?}");
 }
+
+#[test]
+fn target_operations() {
+    canonical(
+        r#"shared @s: [64 x i32]
+
+func @f(%p: ptr<global>, %a: i32, %x: f32, %c: i1, %t: ptr<tensor>, %d: i64) {
+entry:
+  %lo = ptx.add.cc.u32 %a, 5
+  %v, %in = ptx.shfl.sync.bfly.b32 %a, 1, 31, -1
+  %only = ptx.shfl.sync.idx.b32 %a, 0, 31, -1
+  %tid = ptx.mov.u32 sreg.tid.x
+  %sum = ptx.@%c fma.rn.f32 %x, %x, 0f3F800000
+  ptx.@!%c st.global.v2.u32 [%p + 8], {%a, %lo}
+  %l0, %l1, %l2, %l3 = ptx.ld.shared.v4.b32 [@s + 16]
+  ptx.st.global.u32 [%p - 4], %a
+  %a0, %a1 = ptx.ldmatrix.sync.aligned.m8n8.x2.shared.b16 [@s]
+  %m0, %m1, %m2, %m3 = ptx.mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%a0, %a1}, {%l0}, {%x, %x, %x, %x}
+  %w0, %w1, %w2, %w3 = ptx.wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%m0, %m1, %m2, f32 0.0}, %d, %d, %c, 1, 1, 0, 0
+  %e0 = ptx.tcgen05.ld.sync.aligned.16x64b.x1.b32 [%t]
+  ptx.bar.warp.sync -1
+  ret
+}
+"#,
+    );
+}
+
+#[test]
+fn target_operations_are_typed_by_the_table() {
+    let message = |line: &str| {
+        let text = format!("func @f(%a: i32, %w: i64, %p: ptr<global>) {{\nentry:\n  {line}\n  ret\n}}");
+        ptxc_ir::read_module(&text).err().map(|e| e[0].with_position(&text)).unwrap_or_default()
+    };
+    assert_eq!(message("%r = ptx.nonsense.u32 %a"), "3:8: unknown target instruction `nonsense`");
+    assert!(message("%r = ptx.add.zz.u32 %a, %a").starts_with("3:8: unknown modifier `.zz` of `add`"));
+    assert!(message("%r = ptx.add.u32 %a, %w").contains("add"), "{}", message("%r = ptx.add.u32 %a, %w"));
+    assert_eq!(message("%r, %q, %s = ptx.add.u32 %a, %a"), "3:16: `add.u32` has 1 results, 3 names are given");
+}

@@ -377,3 +377,17 @@ pub(crate) fn requirement_on(index: u16, target: Target, what: &str) -> Result<P
         number => Ok(PtxVersion::from_row(number).max(target.min_ptx())),
     }
 }
+
+/// The operand lists of the forms that `toks` may be, as far as the mnemonic alone tells: `optional` says of an
+/// operand that it may be left out (it is missing where the mnemonic excludes it). Forbidden combinations are not
+/// among them. Empty when no form has the mnemonic; [`resolve`] then says why.
+pub fn operand_lists(toks: &[Tok]) -> Vec<Vec<OperandDesc>> {
+    let candidates = matching::candidates(toks);
+    let allowed = candidates.iter().filter(|candidate| candidate.forbidden.is_none());
+    let operands = |candidate: &Candidate| {
+        let present = candidate.checks.iter().filter(|check| check.presence != matching::Presence::Never);
+        let maybe = |check: &OperandCheck| check.presence == matching::Presence::Maybe;
+        present.map(|check| OperandDesc { optional: maybe(check), ..describe(check) }).collect()
+    };
+    allowed.map(operands).collect()
+}

@@ -32,7 +32,7 @@ mod types;
 pub use check::{Checker, Diagnostic};
 pub use declarations::{Declarations, Symbol};
 pub use effects::{Effects, Mechanism, Space};
-pub use form::{Form, FormError, Kind, OperandDesc, Refusal, Role, Selector, Shape, resolve};
+pub use form::{Form, FormError, Kind, OperandDesc, Refusal, Role, Selector, Shape, operand_lists, resolve};
 pub use module::{Sink, check_module, line_and_column, walk_module};
 pub use opcode::{Opcode, OpcodeTable};
 pub use special::{SpecialReg, Uniformity};

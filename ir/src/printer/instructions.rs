@@ -10,6 +10,7 @@ use crate::flags::{Flags, group};
 use crate::instruction::{BlockCall, Extra, GroupKind, InstData, MemAttrs, TargetOp, TargetOperand};
 use crate::module::Function;
 use crate::opcode::{CacheOp, L1Evict, L2Evict, Opcode, Ordering, Scope, Shape};
+use crate::target_ops::operand_len;
 use crate::types::Type;
 
 impl Printer<'_> {
@@ -550,20 +551,6 @@ impl OneInst<'_, '_> {
             TargetOperand::Group(..) => Ok(()),
         };
     }
-}
-
-/// How many entries the first operand takes, with its parts.
-fn operand_len(operands: &[TargetOperand]) -> usize {
-    let mut at = 0;
-    let mut open = 1usize;
-    while open > 0 && at < operands.len() {
-        if let TargetOperand::Group(_, len) = operands[at] {
-            open += usize::from(len);
-        }
-        open -= 1;
-        at += 1;
-    }
-    at
 }
 
 /// True for an operand that is written by results alone: it stands left of `=`.

@@ -65,6 +65,22 @@ fn float_literal(c: &Cursor, token: Token, kind: FloatKind) -> PResult<u128> {
         .ok_or_else(|| c.error_at(token, format!("expected a number of type {}, found `{}`", kind.name(), clip(text))))
 }
 
+/// The bits of a float literal: a bit pattern or a decimal number.
+pub(crate) fn parse_float(text: &str, kind: FloatKind) -> Option<u128> {
+    let (prefix, digits) = match kind.storage_bits() {
+        16 => ("0h", 4),
+        32 => ("0f", 8),
+        _ => ("0d", 16),
+    };
+    match text.strip_prefix(prefix) {
+        Some(hex) if hex.len() == digits && hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            u128::from_str_radix(hex, 16).ok()
+        }
+        Some(_) => None,
+        None => decimal(text, kind),
+    }
+}
+
 /// The bits of a decimal number, rounded to nearest even; `None` when it is none.
 fn decimal(text: &str, kind: FloatKind) -> Option<u128> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);

@@ -1,13 +1,16 @@
 //! Rules of target operations.
 
+use smallvec::SmallVec;
+
 use super::operands::View;
-use super::{Checked, Rule, require};
+use super::{Checked, Rule, fail, require};
 use crate::instruction::{Extra, TargetOp, TargetOperand};
+use crate::target_ops;
 use crate::types::Type;
 
 pub(super) fn check(view: &View) -> Checked {
     let Extra::Target(id) = view.data.extra else { return Ok(()) };
-    let TargetOp::Known { guard, operands, .. } = &view.func.dfg.target_ops[id] else { return Ok(()) };
+    let TargetOp::Known { toks, guard, operands } = &view.func.dfg.target_ops[id] else { return Ok(()) };
     let results = view.func.dfg.num_results(view.inst);
     let mut used_args = vec![false; view.args.len()];
     let mut used_results = vec![0u32; results];
@@ -38,5 +41,10 @@ pub(super) fn check(view: &View) -> Checked {
     sound &= used_args.iter().all(|used| *used) && used_results.iter().all(|count| *count == 1);
     require(sound, Rule::TargetOperands, || {
         "the operands of the target operation do not name each argument, and each result once".to_string()
-    })
+    })?;
+    let types: SmallVec<[Type; 8]> = view.func.dfg.results(view.inst).map(|v| view.func.dfg.ty(v)).collect();
+    match target_ops::form(view.module, &view.func.dfg, toks, view.args, operands, &types) {
+        Ok(_) => Ok(()),
+        Err(error) => fail(Rule::TargetForm, error.to_string()),
+    }
 }
