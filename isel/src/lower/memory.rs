@@ -1,0 +1,329 @@
+//! Loads and stores (PTX ISA 9.7.10, ld and st).
+
+use ptxc_ir::{CacheOp, Effect, Extra, Inst, L1Evict, L2Evict, MemAttrs, Opcode, Ordering, Scope, Space, Type, Value};
+use ptxc_mir::{GroupKind, Operand, RegClass};
+use ptxc_targets::{Tok, tok};
+use smallvec::SmallVec;
+
+use super::address::Address;
+use super::{Lower, Output, Uses, WideLoad, space_tok};
+
+/// Mnemonic pieces under construction.
+pub(super) type Toks = SmallVec<[Tok; 12]>;
+
+/// The untyped suffix of a register class.
+pub(super) fn untyped_tok(class: RegClass) -> Tok {
+    match class {
+        RegClass::Pred => tok::PRED,
+        RegClass::B16 => tok::B16,
+        RegClass::B32 => tok::B32,
+        RegClass::B64 => tok::B64,
+        RegClass::B128 => tok::B128,
+    }
+}
+
+/// The piece of a scope.
+pub(super) fn scope_tok(scope: Scope) -> Tok {
+    match scope {
+        Scope::Cta => tok::CTA,
+        Scope::Cluster => tok::CLUSTER,
+        Scope::Gpu => tok::GPU,
+        Scope::Sys => tok::SYS,
+    }
+}
+
+/// How an access with these attributes is spelled, besides space, type and vector.
+struct Spelling {
+    /// `volatile`, `relaxed.gpu` and the like.
+    order: SmallVec<[Tok; 2]>,
+    /// Fences before and after.
+    before: Option<FenceKind>,
+    after: Option<FenceKind>,
+}
+
+/// A fence of a load or store that the access itself cannot express.
+#[derive(Clone, Copy)]
+pub(super) enum FenceKind {
+    /// Sequentially consistent.
+    Sc(Scope),
+    /// Acquire and release.
+    AcqRel(Scope),
+}
+
+impl Lower<'_> {
+    pub(super) fn load(&mut self, inst: Inst) {
+        let Extra::Mem(attrs) = self.ir.dfg.insts[inst].extra else { return };
+        let ptr = self.arg(inst, 0);
+        let address = self.address(ptr);
+        let spelling = self.spelling(address.space, attrs, false);
+        self.emit_fence(spelling.before);
+        let (dest, ty_tok) = match self.wide_loads.get(&inst).copied() {
+            Some(wide) => (self.def_regs(wide.result), wide_tok(self.ir.dfg.insts[inst].ty, wide.signed)),
+            None => self.load_destination(inst),
+        };
+        let mut toks: Toks = SmallVec::from_slice(&[tok::LD]);
+        toks.extend(spelling.order);
+        toks.extend(space_tok(address.space));
+        let plain = !attrs.is_ordered();
+        if plain {
+            toks.extend(load_cache_tok(attrs.cache));
+            let global = address.space == Space::Global;
+            if global && (attrs.invariant || self.is_read_only(ptr)) && attrs.cache == CacheOp::None {
+                toks.push(tok::NC);
+            }
+        }
+        self.cache_toks(&mut toks, attrs);
+        toks.extend(vector_tok(dest.len()));
+        toks.push(ty_tok);
+        let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
+        push_vector(&mut operands, dest.iter().map(|r| Operand::Def(*r)));
+        let address = self.address_operands(address);
+        operands.extend(address);
+        self.push_policy(inst, attrs, 1, &mut operands);
+        self.emit_toks(&toks, &operands);
+        self.emit_fence(spelling.after);
+    }
+
+    /// Registers and element type of a plain load.
+    fn load_destination(&mut self, inst: Inst) -> (Output, Tok) {
+        let ty = self.ir.dfg.insts[inst].ty;
+        let dest = match self.ir.dfg.first_result(inst) {
+            Some(result) => self.def_regs(result),
+            None => Output::new(),
+        };
+        let class = dest.first().map_or(RegClass::B32, |r| self.func.class(*r));
+        (dest, if ty.bits() <= 8 { tok::U8 } else { untyped_tok(class) })
+    }
+
+    pub(super) fn store(&mut self, inst: Inst) {
+        let Extra::Mem(attrs) = self.ir.dfg.insts[inst].extra else { return };
+        let (value, ptr) = (self.arg(inst, 0), self.arg(inst, 1));
+        let address = self.address(ptr);
+        let spelling = self.spelling(address.space, attrs, true);
+        self.emit_fence(spelling.before);
+        let (sources, ty_tok) = self.store_source(value);
+        let mut toks: Toks = SmallVec::from_slice(&[tok::ST]);
+        toks.extend(spelling.order);
+        toks.extend(space_tok(address.space));
+        if !attrs.is_ordered() {
+            toks.extend(store_cache_tok(attrs.cache));
+        }
+        self.cache_toks(&mut toks, attrs);
+        toks.extend(vector_tok(sources.len()));
+        toks.push(ty_tok);
+        let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
+        let address = self.address_operands(address);
+        operands.extend(address);
+        push_vector(&mut operands, sources.iter().copied());
+        self.push_policy(inst, attrs, 2, &mut operands);
+        self.emit_toks(&toks, &operands);
+        self.emit_fence(spelling.after);
+    }
+
+    /// Operands and element type that store a value.
+    pub(super) fn store_source(&mut self, value: Value) -> (SmallVec<[Operand; 8]>, Tok) {
+        let ty = self.ty(value);
+        let layout = self.layout(ty);
+        if ty.bits() <= 8 {
+            return (SmallVec::from_slice(&[self.byte_source(value)]), tok::B8);
+        }
+        if layout.count == 1 {
+            return (SmallVec::from_slice(&[self.bit_source(value)]), untyped_tok(layout.class));
+        }
+        let regs = self.regs_of(value);
+        (regs.iter().map(|r| Operand::Use(*r)).collect(), untyped_tok(layout.class))
+    }
+
+    /// An 8-bit value to be stored: a wider register will do, so a truncation is looked through.
+    fn byte_source(&mut self, value: Value) -> Operand {
+        if let Some(inst) = self.pure_def(value)
+            && self.ir.dfg.insts[inst].op == Opcode::Trunc
+            && matches!(self.arg_type(inst, 0), Type::I16 | Type::I32 | Type::I64)
+        {
+            let wide = self.arg(inst, 0);
+            if self.ir.dfg.as_const(wide).is_none() {
+                return Operand::Use(self.reg_of(wide));
+            }
+        }
+        self.bit_source(value)
+    }
+
+    /// Marks a load as extending when this extension is all that uses it.
+    pub(super) fn extend_load(&mut self, inst: Inst) -> bool {
+        let data = &self.ir.dfg.insts[inst];
+        let signed = match data.op {
+            Opcode::Sext => true,
+            Opcode::Zext => false,
+            _ => return false,
+        };
+        let (to, value) = (data.ty, self.arg(inst, 0));
+        if !matches!(self.ty(value), Type::I8 | Type::I16 | Type::I32) || self.uses[value] != Uses::Once {
+            return false;
+        }
+        let Some(load) = self.ir.dfg.def_inst(value) else { return false };
+        let (Opcode::Load, Some(result)) = (self.ir.dfg.insts[load].op, self.ir.dfg.first_result(inst)) else {
+            return false;
+        };
+        debug_assert_eq!(self.ir.dfg.insts[load].op.info().effect, Effect::Read);
+        self.wide_loads.insert(load, WideLoad { signed, to, result });
+        true
+    }
+
+    /// Order and fences of a load or store on this target (PTX ISA 8.5, 8.7).
+    fn spelling(&self, space: Space, attrs: MemAttrs, is_store: bool) -> Spelling {
+        let mut spelling = Spelling { order: SmallVec::new(), before: None, after: None };
+        let private = matches!(space, Space::Local | Space::Const | Space::Param);
+        if !attrs.is_ordered() || (private && attrs.order != Ordering::NotAtomic && !attrs.volatile) {
+            return spelling;
+        }
+        let scoped = self.env.target.sm() >= 70;
+        if attrs.order == Ordering::NotAtomic || private || !scoped {
+            if space != Space::Const && space != Space::Param {
+                spelling.order.push(tok::VOLATILE);
+            }
+        }
+        if attrs.order == Ordering::NotAtomic || private {
+            return spelling;
+        }
+        let scope = if attrs.volatile { Scope::Sys } else { attrs.scope };
+        if scoped {
+            let order = match (attrs.order, is_store) {
+                (Ordering::Relaxed, _) => tok::RELAXED,
+                (_, false) => tok::ACQUIRE,
+                (_, true) => tok::RELEASE,
+            };
+            // A sequentially consistent store is a fence and a relaxed store; the fence releases as well.
+            let order = if attrs.order == Ordering::SeqCst && is_store { tok::RELAXED } else { order };
+            spelling.order.extend([order, scope_tok(scope)]);
+            if attrs.order == Ordering::SeqCst {
+                spelling.before = Some(FenceKind::Sc(scope));
+            }
+            return spelling;
+        }
+        match (attrs.order, is_store) {
+            (Ordering::Relaxed, _) => {}
+            (Ordering::SeqCst, false) => {
+                spelling.before = Some(FenceKind::Sc(scope));
+                spelling.after = Some(FenceKind::AcqRel(scope));
+            }
+            (_, false) => spelling.after = Some(FenceKind::AcqRel(scope)),
+            (_, true) => spelling.before = Some(FenceKind::AcqRel(scope)),
+        }
+        spelling
+    }
+
+    /// Emits a fence, if there is one: `fence` from sm_70, before that `membar`, which is stronger (PTX ISA 9.7.13).
+    pub(super) fn emit_fence(&mut self, fence: Option<FenceKind>) {
+        let (order, scope) = match fence {
+            None => return,
+            Some(FenceKind::Sc(scope)) => (tok::SC, scope),
+            Some(FenceKind::AcqRel(scope)) => (tok::ACQ_REL, scope),
+        };
+        if self.env.target.sm() >= 70 {
+            self.emit_toks(&[tok::FENCE, order, scope_tok(scope)], &[]);
+            return;
+        }
+        let level = match scope {
+            Scope::Cta => tok::CTA,
+            Scope::Cluster | Scope::Gpu => tok::GL,
+            Scope::Sys => tok::SYS,
+        };
+        self.emit_toks(&[tok::MEMBAR, level], &[]);
+    }
+
+    fn cache_toks(&self, toks: &mut Toks, attrs: MemAttrs) {
+        toks.extend(match attrs.l1 {
+            L1Evict::None => None,
+            L1Evict::Normal => Some(tok::L1__EVICT_NORMAL),
+            L1Evict::Unchanged => Some(tok::L1__EVICT_UNCHANGED),
+            L1Evict::First => Some(tok::L1__EVICT_FIRST),
+            L1Evict::Last => Some(tok::L1__EVICT_LAST),
+            L1Evict::NoAllocate => Some(tok::L1__NO_ALLOCATE),
+        });
+        toks.extend(match attrs.l2 {
+            L2Evict::None => None,
+            L2Evict::Normal => Some(tok::L2__EVICT_NORMAL),
+            L2Evict::First => Some(tok::L2__EVICT_FIRST),
+            L2Evict::Last => Some(tok::L2__EVICT_LAST),
+        });
+        if attrs.has_policy {
+            toks.push(tok::L2__CACHE_HINT);
+        }
+        toks.extend(match attrs.prefetch {
+            64 => Some(tok::L2__64B),
+            128 => Some(tok::L2__128B),
+            256 => Some(tok::L2__256B),
+            _ => None,
+        });
+    }
+
+    pub(super) fn push_policy(
+        &mut self,
+        inst: Inst,
+        attrs: MemAttrs,
+        index: usize,
+        operands: &mut SmallVec<[Operand; 16]>,
+    ) {
+        if attrs.has_policy && index < self.ir.dfg.args(inst).len() {
+            let policy = self.arg(inst, index);
+            operands.push(Operand::Use(self.reg_of(policy)));
+        }
+    }
+
+    /// An address as used by other instructions.
+    pub(super) fn bracketed(&mut self, address: Address, operands: &mut SmallVec<[Operand; 16]>) {
+        let address = self.address_operands(address);
+        operands.extend(address);
+    }
+}
+
+/// `{a, b}` or `a`.
+pub(super) fn push_vector(operands: &mut SmallVec<[Operand; 16]>, elements: impl ExactSizeIterator<Item = Operand>) {
+    if elements.len() != 1 {
+        operands.push(Operand::Open(GroupKind::Vector, elements.len() as u16));
+    }
+    operands.extend(elements);
+}
+
+/// `.v2 .v4 .v8`
+pub(super) fn vector_tok(count: usize) -> Option<Tok> {
+    match count {
+        2 => Some(tok::V2),
+        4 => Some(tok::V4),
+        8 => Some(tok::V8),
+        _ => None,
+    }
+}
+
+/// The memory type of a load that extends.
+fn wide_tok(ty: Type, signed: bool) -> Tok {
+    match (ty.bits(), signed) {
+        (8, false) => tok::U8,
+        (8, true) => tok::S8,
+        (16, false) => tok::U16,
+        (16, true) => tok::S16,
+        (_, false) => tok::U32,
+        (_, true) => tok::S32,
+    }
+}
+
+fn load_cache_tok(cache: CacheOp) -> Option<Tok> {
+    match cache {
+        CacheOp::Ca => Some(tok::CA),
+        CacheOp::Cg => Some(tok::CG),
+        CacheOp::Cs => Some(tok::CS),
+        CacheOp::Lu => Some(tok::LU),
+        CacheOp::Cv => Some(tok::CV),
+        _ => None,
+    }
+}
+
+fn store_cache_tok(cache: CacheOp) -> Option<Tok> {
+    match cache {
+        CacheOp::Wb => Some(tok::WB),
+        CacheOp::Cg => Some(tok::CG),
+        CacheOp::Cs => Some(tok::CS),
+        CacheOp::Wt => Some(tok::WT),
+        _ => None,
+    }
+}

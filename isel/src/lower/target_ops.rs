@@ -1,0 +1,205 @@
+//! Target operations and inline assembly: operands are put into registers, everything else is as written.
+
+use ptxc_ir::{Extra, GroupKind, Inst, TargetOp, TargetOperand, Type, Value};
+use ptxc_mir::{self as mir, AsmData, AsmPiece, Guard, Operand, RegClass, VReg};
+use smallvec::SmallVec;
+
+use super::{Lower, Output};
+
+fn group_kind(kind: GroupKind) -> mir::GroupKind {
+    match kind {
+        GroupKind::Vector => mir::GroupKind::Vector,
+        GroupKind::Address => mir::GroupKind::Address,
+        GroupKind::Pair => mir::GroupKind::Pair,
+        GroupKind::Paren => mir::GroupKind::Paren,
+    }
+}
+
+impl Lower<'_> {
+    pub(super) fn target_op(&mut self, inst: Inst) {
+        let Extra::Target(id) = self.ir.dfg.insts[inst].extra else { return };
+        match &self.ir.dfg.target_ops[id] {
+            TargetOp::Known { toks, guard, operands } => self.known(inst, toks, *guard, operands),
+            TargetOp::Opaque { text } => self.opaque(inst, text),
+        }
+    }
+
+    pub(super) fn opaque_asm(&mut self, inst: Inst) {
+        self.target_op(inst);
+    }
+
+    fn known(
+        &mut self,
+        inst: Inst,
+        toks: &[ptxc_targets::Tok],
+        guard: Option<(u16, bool)>,
+        operands: &[TargetOperand],
+    ) {
+        let guard = guard.map(|(index, negated)| {
+            let value = self.arg(inst, usize::from(index));
+            Guard { pred: self.reg_of(value), negated }
+        });
+        let results: SmallVec<[VReg; 8]> = self.result_registers(inst);
+        let mut out: SmallVec<[Operand; 16]> = SmallVec::new();
+        for operand in operands {
+            let lowered = self.operand(inst, *operand, &results, guard.is_some());
+            out.push(lowered);
+        }
+        fix_group_lengths(operands, &mut out);
+        let op = self.tok_opcode(toks);
+        let made = self.emit_op(mir::Op::Ptx(op), &out);
+        self.func.insts[made].guard = guard;
+        self.bind_raw(inst, &results);
+    }
+
+    /// One register per result: 128-bit values are one register to PTX.
+    fn result_registers(&mut self, inst: Inst) -> SmallVec<[VReg; 8]> {
+        let results: SmallVec<[Value; 8]> = self.ir.dfg.results(inst).collect();
+        results
+            .into_iter()
+            .map(|v| {
+                let class = self.raw_class(self.ty(v));
+                self.new_reg(class)
+            })
+            .collect()
+    }
+
+    fn raw_class(&mut self, ty: Type) -> RegClass {
+        if ty.bits() == 128 { RegClass::B128 } else { self.layout(ty).class }
+    }
+
+    fn bind_raw(&mut self, inst: Inst, regs: &[VReg]) {
+        let results: SmallVec<[Value; 8]> = self.ir.dfg.results(inst).collect();
+        for (value, reg) in results.into_iter().zip(regs) {
+            if !self.is_assigned(value) {
+                continue;
+            }
+            let regs: Output = match self.func.class(*reg) {
+                RegClass::B128 => self.unpack(*reg, RegClass::B64),
+                _ => SmallVec::from_slice(&[*reg]),
+            };
+            self.bind_value(value, &regs);
+        }
+    }
+
+    fn raw_register(&mut self, value: Value) -> VReg {
+        let regs = self.regs_of(value);
+        match &regs[..] {
+            [reg] => *reg,
+            _ => {
+                let class = self.raw_class(self.ty(value));
+                self.pack(class, &regs)
+            }
+        }
+    }
+
+    fn operand(&mut self, inst: Inst, operand: TargetOperand, results: &[VReg], guarded: bool) -> Operand {
+        let result = |index: u16| results.get(usize::from(index)).copied();
+        match operand {
+            TargetOperand::Result(index) => match result(index) {
+                // Where the guard is false the register keeps what it held: anything, so say zero.
+                Some(def) if guarded => {
+                    let class = self.func.class(def);
+                    let used = match class {
+                        RegClass::B128 => {
+                            let zero = self.load_immediate(RegClass::B64, 0);
+                            self.pack(class, &[zero, zero])
+                        }
+                        _ => self.load_immediate(class, 0),
+                    };
+                    Operand::DefUse { def, used }
+                }
+                Some(def) => Operand::Def(def),
+                None => Operand::Sink,
+            },
+            TargetOperand::Arg(index) => {
+                let value = self.arg(inst, usize::from(index));
+                match self.symbol_operand(value) {
+                    Some(symbol) => symbol,
+                    None => Operand::Use(self.raw_register(value)),
+                }
+            }
+            TargetOperand::ArgNot(index) => {
+                let value = self.arg(inst, usize::from(index));
+                Operand::UseNot(self.raw_register(value))
+            }
+            TargetOperand::InOut { result: index, arg } => {
+                let value = self.arg(inst, usize::from(arg));
+                let used = self.raw_register(value);
+                match result(index) {
+                    Some(def) => Operand::DefUse { def, used },
+                    None => Operand::Use(used),
+                }
+            }
+            TargetOperand::Imm(value) => Operand::Imm(value),
+            TargetOperand::F32(bits) => Operand::F32(bits),
+            TargetOperand::F64(bits) => Operand::F64(bits),
+            TargetOperand::Sink => Operand::Sink,
+            TargetOperand::Sreg(register) => Operand::SReg(register),
+            TargetOperand::Global(global, offset) => Operand::Sym(self.env.symbols.global(global), offset),
+            TargetOperand::Offset(offset) => Operand::Offset(offset),
+            TargetOperand::Group(kind, len) => Operand::Open(group_kind(kind), len),
+        }
+    }
+
+    /// Text that no table entry matches, with `$n` for results then arguments.
+    fn opaque(&mut self, inst: Inst, text: &str) {
+        let results = self.result_registers(inst);
+        let mut operands: Vec<Operand> = results.iter().map(|r| Operand::Def(*r)).collect();
+        for index in 0..self.ir.dfg.args(inst).len() {
+            let value = self.arg(inst, index);
+            operands.push(Operand::Use(self.raw_register(value)));
+        }
+        let pieces = split_placeholders(text, operands.len());
+        let id = self.func.asms.push(AsmData { pieces });
+        self.emit_op(mir::Op::Asm(id), &operands);
+        self.bind_raw(inst, &results);
+    }
+}
+
+/// The IR counts a group's operands at its own nesting level; the machine IR counts slots.
+fn fix_group_lengths(ir: &[TargetOperand], out: &mut [Operand]) {
+    for at in (0..ir.len()).rev() {
+        let TargetOperand::Group(_, count) = ir[at] else { continue };
+        let mut end = at + 1;
+        for _ in 0..count {
+            end += 1 + match out.get(end) {
+                Some(Operand::Open(_, inner)) => usize::from(*inner),
+                _ => 0,
+            };
+        }
+        if let Operand::Open(_, len) = &mut out[at] {
+            *len = (end - at - 1) as u16;
+        }
+    }
+}
+
+/// Splits assembly text at `$n`; `$$` is a dollar sign.
+fn split_placeholders(text: &str, count: usize) -> Vec<AsmPiece> {
+    let mut pieces = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        match rest[..digits].parse::<usize>() {
+            Ok(index) if index < count => {
+                if !plain.is_empty() {
+                    pieces.push(AsmPiece::Text(std::mem::take(&mut plain)));
+                }
+                pieces.push(AsmPiece::Operand(index as u32));
+                rest = &rest[digits..];
+            }
+            _ => {
+                plain.push('$');
+                rest = rest.strip_prefix('$').unwrap_or(rest);
+            }
+        }
+    }
+    plain.push_str(rest);
+    if !plain.is_empty() {
+        pieces.push(AsmPiece::Text(plain));
+    }
+    pieces
+}
