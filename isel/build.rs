@@ -85,7 +85,8 @@ fn opcode_terms() -> String {
     variants(&mut out, "IntCC", &IntCC::ALL.iter().map(|cc| format!("{cc:?}")).collect::<Vec<_>>());
     variants(&mut out, "FloatCC", &FloatCC::ALL.iter().map(|cc| format!("{cc:?}")).collect::<Vec<_>>());
     for op in Opcode::ALL {
-        let term = op.text().replace('.', "_");
+        // `and` is a keyword of ISLE.
+        let term = if *op == Opcode::And { "and_".to_owned() } else { op.text().replace('.', "_") };
         let (params, types, pattern) = match op.shape() {
             Shape::Unary | Shape::Splat => ("ty a", "Type Value", "ty _ a _ _"),
             Shape::Binary => ("ty a b", "Type Value Value", "ty _ a b _"),

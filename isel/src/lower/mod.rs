@@ -32,6 +32,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::Options;
+use crate::abi::Abi;
 use crate::error::SelectError;
 use crate::module::Symbols;
 use mnemonic::Mnemonic;
@@ -83,10 +84,11 @@ struct WideLoad {
 pub(crate) struct Lower<'a> {
     env: Env<'a>,
     ir: &'a ptxc_ir::Function,
+    /// How the function's own parameters and result are passed.
+    abi: Abi,
     func: mir::Function,
     opcodes: OpcodeTable,
     mnemonics: FxHashMap<Mnemonic, ptxc_targets::Opcode>,
-    tok_ops: FxHashMap<SmallVec<[Tok; 12]>, ptxc_targets::Opcode>,
     prototypes: Vec<mir::Signature>,
     /// Machine block of every reachable block.
     blocks: SecondaryMap<Block, PackedOption<mir::Block>>,
@@ -102,6 +104,10 @@ pub(crate) struct Lower<'a> {
     frame: FxHashMap<Inst, u32>,
     /// Kernel parameters by value whose objects are read in parameter space: leaf value to parameter index.
     byval_params: FxHashMap<Value, u32>,
+    /// The block under selection.
+    current_block: Option<Block>,
+    /// Blocks that expansions made, by the block they belong behind.
+    extra_blocks: Vec<(mir::Block, Vec<mir::Block>)>,
     /// Instructions of the block under selection, last to first.
     emitted: Vec<mir::Inst>,
     /// Where the machine instruction being emitted came from.
@@ -110,8 +116,13 @@ pub(crate) struct Lower<'a> {
 }
 
 /// Selects one function with a body.
-pub(crate) fn function(env: Env<'_>, ir: &ptxc_ir::Function, head: mir::Function) -> Result<Selected, Vec<SelectError>> {
-    let mut lower = Lower::new(env, ir, head);
+pub(crate) fn function(
+    env: Env<'_>,
+    ir: &ptxc_ir::Function,
+    abi: Abi,
+    head: mir::Function,
+) -> Result<Selected, Vec<SelectError>> {
+    let mut lower = Lower::new(env, ir, abi, head);
     lower.run();
     if !lower.errors.is_empty() {
         lower.errors.reverse();
@@ -121,14 +132,14 @@ pub(crate) fn function(env: Env<'_>, ir: &ptxc_ir::Function, head: mir::Function
 }
 
 impl<'a> Lower<'a> {
-    fn new(env: Env<'a>, ir: &'a ptxc_ir::Function, head: mir::Function) -> Lower<'a> {
+    fn new(env: Env<'a>, ir: &'a ptxc_ir::Function, abi: Abi, head: mir::Function) -> Lower<'a> {
         Lower {
             env,
             ir,
+            abi,
             func: head,
             opcodes: OpcodeTable::new(),
             mnemonics: FxHashMap::default(),
-            tok_ops: FxHashMap::default(),
             prototypes: Vec::new(),
             blocks: SecondaryMap::new(),
             regs: SecondaryMap::with_capacity(ir.dfg.num_values()),
@@ -138,6 +149,8 @@ impl<'a> Lower<'a> {
             wide_loads: FxHashMap::default(),
             frame: FxHashMap::default(),
             byval_params: FxHashMap::default(),
+            current_block: None,
+            extra_blocks: Vec::new(),
             emitted: Vec::new(),
             loc: mir::LocId::NONE,
             errors: Vec::new(),
@@ -154,6 +167,7 @@ impl<'a> Lower<'a> {
         for block in postorder {
             self.block(block, block == entry);
         }
+        self.place_extra_blocks();
         self.resolve_aliases();
     }
 
@@ -250,6 +264,7 @@ impl<'a> Lower<'a> {
     fn block(&mut self, block: Block, is_entry: bool) {
         let Some(made) = self.blocks[block].expand() else { return };
         self.emitted.clear();
+        self.current_block = Some(block);
         let mut next = self.ir.layout.last_inst(block);
         while let Some(inst) = next {
             next = self.ir.layout.prev_inst(inst);

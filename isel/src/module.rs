@@ -1,0 +1,156 @@
+//! A whole module: symbols, globals, declarations, and every function.
+
+use ptxc_ir::{FuncId, FuncKind, GlobalId, GlobalKind, Module};
+use ptxc_mir as mir;
+use ptxc_mir::SymId;
+use ptxc_targets::Target;
+
+use crate::abi;
+use crate::error::SelectError;
+use crate::globals;
+use crate::lower::{self, Env, Selected};
+use crate::{Options, SelectError as Error};
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+
+/// Machine symbols of the module's globals and functions.
+#[derive(Default)]
+pub(crate) struct Symbols {
+    globals: SecondaryMap<GlobalId, PackedOption<SymId>>,
+    funcs: SecondaryMap<FuncId, PackedOption<SymId>>,
+}
+
+impl Symbols {
+    fn new(module: &Module, symbols: &mut mir::Symbols) -> Symbols {
+        let mut out = Symbols::default();
+        for (id, global) in module.globals.iter() {
+            out.globals[id] = symbols.intern(&global.name).into();
+        }
+        for (id, func) in module.funcs.iter() {
+            out.funcs[id] = symbols.intern(&func.name).into();
+        }
+        out
+    }
+
+    /// Symbol of a global.
+    pub(crate) fn global(&self, id: GlobalId) -> SymId {
+        self.globals[id].expand().unwrap_or(SymId::from_u32(0))
+    }
+
+    /// Symbol of a function.
+    pub(crate) fn func(&self, id: FuncId) -> SymId {
+        self.funcs[id].expand().unwrap_or(SymId::from_u32(0))
+    }
+}
+
+/// Selects machine IR for a legal module.
+///
+/// # Errors
+/// Every instruction that the target cannot do, with its place.
+pub fn select(module: &Module, target: Target, options: &Options) -> Result<mir::Module, Vec<Error>> {
+    let mut out = mir::Module::new(target);
+    let symbols = Symbols::new(module, &mut out.symbols);
+    let mut errors = Vec::new();
+    globals(module, &symbols, &mut out, &mut errors);
+    out.files = module.files.iter().map(|(number, path)| mir::SourceFile { number: *number, path: path.clone() }).collect();
+    let env = Env { module, symbols: &symbols, target, options };
+    for (id, func) in module.funcs.iter() {
+        let abi = abi::signature(module, &func.sig, func.kind);
+        let signature = abi.signature(func.attrs.noreturn);
+        if func.is_declaration() {
+            out.declarations.push(mir::FunctionDecl {
+                name: symbols.func(id),
+                kind: func_kind(func.kind),
+                signature,
+                attrs: attributes(&func.attrs),
+            });
+            continue;
+        }
+        let mut head = mir::Function::new(symbols.func(id), func_kind(func.kind), linkage(func.linkage), signature);
+        head.attrs = attributes(&func.attrs);
+        match lower::function(env, func, abi, head) {
+            Ok(selected) => take(&mut out, selected),
+            Err(found) => errors.extend(found),
+        }
+    }
+    if errors.is_empty() { Ok(out) } else { Err(errors) }
+}
+
+/// Adds a selected function, renumbering its opcodes and prototypes to the module's.
+fn take(out: &mut mir::Module, selected: Selected) {
+    let Selected { mut func, opcodes, prototypes } = selected;
+    let mut renumbered: Vec<Option<ptxc_targets::Opcode>> = vec![None; opcodes.len()];
+    func.map_opcodes(|op| match renumbered[op.index()] {
+        Some(new) => new,
+        None => {
+            let new = out.opcodes.intern(opcodes.toks(op));
+            renumbered[op.index()] = Some(new);
+            new
+        }
+    });
+    let protos: Vec<mir::ProtoId> = prototypes.into_iter().map(|s| out.prototype(s)).collect();
+    for call in func.calls.values_mut() {
+        if let mir::Callee::Indirect(proto) = &mut call.callee
+            && let Some(new) = protos.get(proto.as_u32() as usize)
+        {
+            *proto = *new;
+        }
+    }
+    out.functions.push(func);
+}
+
+fn func_kind(kind: FuncKind) -> mir::FuncKind {
+    match kind {
+        FuncKind::Kernel => mir::FuncKind::Kernel,
+        FuncKind::Func => mir::FuncKind::Func,
+    }
+}
+
+fn linkage(linkage: ptxc_ir::Linkage) -> mir::Linkage {
+    match linkage {
+        ptxc_ir::Linkage::Visible => mir::Linkage::Visible,
+        ptxc_ir::Linkage::Internal => mir::Linkage::Internal,
+        ptxc_ir::Linkage::Weak => mir::Linkage::Weak,
+        ptxc_ir::Linkage::Common => mir::Linkage::Common,
+        ptxc_ir::Linkage::Extern => mir::Linkage::Extern,
+    }
+}
+
+fn attributes(attrs: &ptxc_ir::FuncAttrs) -> mir::FunctionAttrs {
+    mir::FunctionAttrs {
+        reqntid: attrs.reqntid,
+        maxntid: attrs.maxntid,
+        minnctapersm: attrs.minnctapersm,
+        maxnreg: attrs.maxnreg,
+        reqnctapercluster: attrs.reqnctapercluster,
+        maxclusterrank: attrs.maxclusterrank,
+        blocksareclusters: attrs.blocksareclusters,
+        noreturn: attrs.noreturn,
+    }
+}
+
+fn globals(module: &Module, symbols: &Symbols, out: &mut mir::Module, errors: &mut Vec<SelectError>) {
+    for (id, global) in module.globals.iter() {
+        let symbol = symbols.global(id);
+        let kind = match global.kind {
+            GlobalKind::Variable(space) => {
+                match globals::variable(module, symbols, id, space) {
+                    Ok(variable) => {
+                        out.globals.push(variable);
+                    }
+                    Err(message) => errors.push(SelectError::item(&global.name, message)),
+                }
+                continue;
+            }
+            GlobalKind::Texture => mir::OpaqueKind::Texture,
+            GlobalKind::Surface => mir::OpaqueKind::Surface,
+            GlobalKind::Sampler => mir::OpaqueKind::Sampler,
+        };
+        out.opaques.push(mir::Opaque { symbol, kind, linkage: linkage(global.linkage) });
+    }
+}
+
+/// The machine linkage of a global.
+pub(crate) fn global_linkage(from: ptxc_ir::Linkage) -> mir::Linkage {
+    linkage(from)
+}
