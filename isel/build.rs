@@ -157,7 +157,7 @@ fn result_rule(text: &str) -> String {
         _ if text.contains("wide") => match text.rsplit('.').next() {
             Some("u32" | "s32") => "ResultRule::Class(RegClass::B64)".to_owned(),
             Some("u16" | "s16") => "ResultRule::Class(RegClass::B32)".to_owned(),
-            _ => "ResultRule::Wide".to_owned(),
+            _ => panic!("\"{text}\": a wide mnemonic names its type"),
         },
         _ => match pieces.find_map(class) {
             Some(class) => format!("ResultRule::Class(RegClass::{class})"),

@@ -1,6 +1,6 @@
 //! Addresses: what PTX takes inside brackets, and pointer arithmetic where it needs a register.
 
-use ptxc_ir::{AggDef, ConstData, Extra, Inst, MemType, Opcode, Scalar, Space, Type, Value, ValueDef};
+use ptxc_ir::{AggDef, ConstData, Extra, Inst, MemType, Opcode, Space, Type, Value, ValueDef};
 use ptxc_mir::{GroupKind, Operand, RegClass, SymId, VReg};
 use ptxc_targets::{Tok, tok};
 use smallvec::{SmallVec, smallvec};
@@ -392,11 +392,6 @@ impl Lower<'_> {
             }
         }
         false
-    }
-
-    /// Whether a value is a pointer of 64 bits.
-    pub(super) fn is_pointer(&self, value: Value) -> bool {
-        matches!(self.ty(value).kind(), Some(Scalar::Ptr(_)))
     }
 }
 

@@ -40,11 +40,12 @@ impl Lower<'_> {
         insert_cache_hint(&mut toks, attrs);
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
         let wide = ty.bits() == 128;
+        let class = if wide { RegClass::B128 } else { self.class_of(ty) };
         let mut loaded = None;
         if !is_red {
             let reg = match result {
                 Some(v) if !wide => self.def_regs(v)[0],
-                _ => self.new_reg(if wide { RegClass::B128 } else { self.class_of(ty) }),
+                _ => self.new_reg(class),
             };
             loaded = Some(reg);
             operands.push(Operand::Def(reg));

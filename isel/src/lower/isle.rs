@@ -15,7 +15,8 @@ use crate::regs;
 #[allow(non_snake_case, non_upper_case_globals, irrefutable_let_patterns, unused_assignments, missing_docs)]
 #[allow(clippy::all, clippy::unwrap_used)]
 mod generated {
-    use super::super::mnemonic::*;
+    use super::super::mnemonic::Mnemonic;
+    use super::super::mnemonic::bases::*;
     use super::*;
 
     extern crate alloc;

@@ -156,7 +156,7 @@ impl Lower<'_> {
             Opcode::Zext => false,
             _ => return false,
         };
-        let (to, value) = (data.ty, self.arg(inst, 0));
+        let value = self.arg(inst, 0);
         if !matches!(self.ty(value), Type::I8 | Type::I16 | Type::I32) || self.uses[value] != Uses::Once {
             return false;
         }
@@ -165,7 +165,7 @@ impl Lower<'_> {
             return false;
         };
         debug_assert_eq!(self.ir.dfg.insts[load].op.info().effect, Effect::Read);
-        self.wide_loads.insert(load, WideLoad { signed, to, result });
+        self.wide_loads.insert(load, WideLoad { signed, result });
         true
     }
 

@@ -20,8 +20,6 @@ pub enum ResultRule {
     Class(RegClass),
     /// The class of the first type suffix.
     Suffix,
-    /// Twice the width of the type suffix.
-    Wide,
 }
 
 macro_rules! suffixes {
@@ -29,7 +27,7 @@ macro_rules! suffixes {
         /// A type suffix of a mnemonic.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, dead_code)]
         pub enum Suffix { None, $($name,)* }
 
         const SUFFIXES: &[(Option<Tok>, RegClass)] = &[
@@ -42,11 +40,10 @@ macro_rules! suffixes {
 suffixes! {
     Pred PRED Pred;
     B16 B16 B16; B32 B32 B32; B64 B64 B64; B128 B128 B128;
-    U8 U8 B16; U16 U16 B16; U32 U32 B32; U64 U64 B64;
-    S8 S8 B16; S16 S16 B16; S32 S32 B32; S64 S64 B64;
+    U16 U16 B16; U32 U32 B32; U64 U64 B64;
+    S16 S16 B16; S32 S32 B32; S64 S64 B64;
     F16 F16 B16; Bf16 BF16 B16; F16x2 F16X2 B32; Bf16x2 BF16X2 B32;
     F32 F32 B32; F64 F64 B64; F32x2 F32X2 B64; Tf32 TF32 B32;
-    U16x2 U16X2 B32; S16x2 S16X2 B32;
     E4m3x2 E4M3X2 B16; E5m2x2 E5M2X2 B16; E2m3x2 E2M3X2 B16; E3m2x2 E3M2X2 B16; E2m1x2 E2M1X2 B16; Ue8m0x2 UE8M0X2 B16;
 }
 
@@ -63,7 +60,6 @@ const ROUNDINGS: &[Option<Tok>] = &[
     Some(tok::RPI),
     Some(tok::APPROX),
     Some(tok::FULL),
-    Some(tok::RNA),
 ];
 
 const ROUND_SHIFT: u32 = 16;
@@ -76,7 +72,7 @@ const TYPE1_SHIFT: u32 = 32;
 const TYPE2_SHIFT: u32 = 40;
 
 impl Mnemonic {
-    /// The base of this index in [`BASES`].
+    /// The base of this index in [`bases::BASES`].
     pub const fn base(index: u16) -> Mnemonic {
         Mnemonic(index as u64)
     }
@@ -109,11 +105,6 @@ impl Mnemonic {
     /// With `full`.
     pub fn full(self) -> Mnemonic {
         self.round(10)
-    }
-
-    /// With `rna`.
-    pub fn ties_away(self) -> Mnemonic {
-        self.round(11)
     }
 
     /// With `ftz` when the flags ask for it and the type has it.
@@ -171,7 +162,6 @@ impl Mnemonic {
         match BASES[(self.0 & 0xffff) as usize].1 {
             ResultRule::Class(class) => class,
             ResultRule::Suffix => suffix,
-            ResultRule::Wide => RegClass::for_bits(2 * suffix.bits()).unwrap_or(RegClass::B64),
         }
     }
 }
@@ -243,7 +233,13 @@ pub fn float(ty: Type) -> Suffix {
     }
 }
 
-include!(concat!(env!("OUT_DIR"), "/mnemonics.rs"));
+/// The bases that rules quote.
+#[allow(non_upper_case_globals)]
+pub mod bases {
+    use super::*;
+    include!(concat!(env!("OUT_DIR"), "/mnemonics.rs"));
+}
+use bases::BASES;
 
 /// The piece of [`float`].
 pub fn float_tok(ty: Type) -> Tok {

@@ -24,7 +24,7 @@ mod values;
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
-use ptxc_ir::{Block, Effect, Extra, Inst, Opcode, Space, Type, Value};
+use ptxc_ir::{Block, Effect, Extra, Inst, Opcode, Space, Value};
 use ptxc_mir as mir;
 use ptxc_mir::{Op, Operand, RegClass, VReg};
 use ptxc_targets::{OpcodeTable, Target, Tok};
@@ -76,7 +76,6 @@ enum Uses {
 #[derive(Clone, Copy)]
 struct WideLoad {
     signed: bool,
-    to: Type,
     result: Value,
 }
 

@@ -1,7 +1,7 @@
 //! Parameters at the entry, results at `ret`, and the conversions between values and what is passed.
 
 use ptxc_ir::{Block, FuncKind, Inst, ParamAttrs, Space, Type, Value};
-use ptxc_mir::{GroupKind, Operand, ParamType, RegClass, Terminator, VReg};
+use ptxc_mir::{GroupKind, Operand, RegClass, Terminator, VReg};
 use ptxc_targets::{RegType, Tok, tok};
 use smallvec::{SmallVec, smallvec};
 
@@ -207,10 +207,5 @@ impl Lower<'_> {
             push_vector(&mut all, group.into_iter());
             self.emit_toks(&toks, &all);
         }
-    }
-
-    /// Whether an object is passed as a byte array.
-    pub(super) fn is_bytes(object: &Object) -> bool {
-        matches!(object.decl.as_ref().map(|d| d.ty), Some(ParamType::Bytes(_)))
     }
 }
