@@ -121,7 +121,8 @@ fn mnemonic_constants(mnemonics: &BTreeMap<String, String>) -> String {
     let mut out = String::from("// Generated: the mnemonics that rules quote.\n\n");
     let mut rows = String::new();
     for (index, (name, text)) in mnemonics.iter().enumerate() {
-        writeln!(out, "/// `{text}`\npub const {name}: Mnemonic = Mnemonic::base({index});").expect("writing to a string");
+        writeln!(out, "/// `{text}`\npub const {name}: Mnemonic = Mnemonic::base({index});")
+            .expect("writing to a string");
         let pieces: Vec<String> = text.split('.').map(token_constant).collect();
         writeln!(rows, "    (&[{}], {}),", pieces.join(", "), result_rule(text)).expect("writing to a string");
     }

@@ -135,9 +135,27 @@ fn scalar_type(ty: Type, kind: FuncKind) -> Option<RegType> {
             _ => return None,
         },
         Scalar::Ptr(Space::Tensor) => RegType::U32,
-        Scalar::Ptr(_) => if kernel { RegType::U64 } else { RegType::B64 },
-        Scalar::Float(FloatKind::F32) => if kernel { RegType::F32 } else { RegType::B32 },
-        Scalar::Float(FloatKind::F64) => if kernel { RegType::F64 } else { RegType::B64 },
+        Scalar::Ptr(_) => {
+            if kernel {
+                RegType::U64
+            } else {
+                RegType::B64
+            }
+        }
+        Scalar::Float(FloatKind::F32) => {
+            if kernel {
+                RegType::F32
+            } else {
+                RegType::B32
+            }
+        }
+        Scalar::Float(FloatKind::F64) => {
+            if kernel {
+                RegType::F64
+            } else {
+                RegType::B64
+            }
+        }
         Scalar::Float(FloatKind::Tf32) => RegType::B32,
         Scalar::Float(FloatKind::F16 | FloatKind::Bf16) => RegType::B16,
         Scalar::Float(_) => RegType::B8,

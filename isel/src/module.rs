@@ -52,7 +52,8 @@ pub fn select(module: &Module, target: Target, options: &Options) -> Result<mir:
     let symbols = Symbols::new(module, &mut out.symbols);
     let mut errors = Vec::new();
     globals(module, &symbols, &mut out, &mut errors);
-    out.files = module.files.iter().map(|(number, path)| mir::SourceFile { number: *number, path: path.clone() }).collect();
+    out.files =
+        module.files.iter().map(|(number, path)| mir::SourceFile { number: *number, path: path.clone() }).collect();
     let env = Env { module, symbols: &symbols, target, options };
     for (id, func) in module.funcs.iter() {
         let abi = abi::signature(module, &func.sig, func.kind);

@@ -170,11 +170,7 @@ impl Lower<'_> {
                 if address.offset == 0 {
                     smallvec![Operand::Open(GroupKind::Address, 1), Operand::Use(reg)]
                 } else {
-                    smallvec![
-                        Operand::Open(GroupKind::Address, 2),
-                        Operand::Use(reg),
-                        Operand::Offset(address.offset)
-                    ]
+                    smallvec![Operand::Open(GroupKind::Address, 2), Operand::Use(reg), Operand::Offset(address.offset)]
                 }
             }
             Base::Symbol(sym) => smallvec![Operand::Open(GroupKind::Address, 1), Operand::Sym(sym, offset)],
@@ -291,10 +287,7 @@ impl Lower<'_> {
             index_reg = self.convert_register(index_reg, RegClass::B64, &[tok::CVT, tok::S64, tok::S32]);
         }
         if stride == 1 {
-            self.emit_toks(
-                &[tok::ADD, tok::S64],
-                &[Operand::Def(out), Operand::Use(base), Operand::Use(index_reg)],
-            );
+            self.emit_toks(&[tok::ADD, tok::S64], &[Operand::Def(out), Operand::Use(base), Operand::Use(index_reg)]);
         } else if stride.is_power_of_two() {
             let scaled = self.binary_imm(&[tok::SHL, tok::B64], index_reg, i64::from(stride.trailing_zeros()));
             self.emit_toks(&[tok::ADD, tok::S64], &[Operand::Def(out), Operand::Use(base), Operand::Use(scaled)]);

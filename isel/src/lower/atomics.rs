@@ -251,7 +251,9 @@ fn rmw_toks(op: AtomicOp, ty: Type) -> Option<SmallVec<[Tok; 3]>> {
     let is_float = matches!(ty.kind(), Some(Scalar::Float(_)));
     let toks: SmallVec<[Tok; 3]> = match op {
         AtomicOp::Xchg => SmallVec::from_slice(&[tok::EXCH, untyped]),
-        _ if is_float != matches!(op, AtomicOp::Fadd | AtomicOp::Fsub | AtomicOp::Fmax | AtomicOp::Fmin) => return None,
+        _ if is_float != matches!(op, AtomicOp::Fadd | AtomicOp::Fsub | AtomicOp::Fmax | AtomicOp::Fmin) => {
+            return None;
+        }
         AtomicOp::Add | AtomicOp::Sub => SmallVec::from_slice(&[tok::ADD, int(tok::U32, tok::U64)?]),
         AtomicOp::And => SmallVec::from_slice(&[tok::AND, int(tok::B32, tok::B64)?]),
         AtomicOp::Or => SmallVec::from_slice(&[tok::OR, int(tok::B32, tok::B64)?]),
@@ -273,4 +275,3 @@ fn rmw_toks(op: AtomicOp, ty: Type) -> Option<SmallVec<[Tok; 3]>> {
     };
     Some(toks)
 }
-

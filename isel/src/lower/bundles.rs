@@ -145,12 +145,7 @@ impl Lower<'_> {
     }
 
     /// One lane in a register of its own.
-    fn lane_register(
-        &mut self,
-        lane: Lane,
-        class: RegClass,
-        unpacked: &mut FxHashMap<(Value, u32), Output>,
-    ) -> VReg {
+    fn lane_register(&mut self, lane: Lane, class: RegClass, unpacked: &mut FxHashMap<(Value, u32), Output>) -> VReg {
         match lane {
             Lane::Undefined => self.load_immediate(class, 0),
             Lane::Scalar(value) => self.reg_of(value),
@@ -192,12 +187,7 @@ impl Lower<'_> {
     }
 
     /// Byte lanes packed into one register, lane 0 lowest.
-    fn pack_bytes(
-        &mut self,
-        group: &[Lane],
-        class: RegClass,
-        unpacked: &mut FxHashMap<(Value, u32), Output>,
-    ) -> VReg {
+    fn pack_bytes(&mut self, group: &[Lane], class: RegClass, unpacked: &mut FxHashMap<(Value, u32), Output>) -> VReg {
         let mut pairs = Output::new();
         for pair in group.chunks(2) {
             let low = self.lane_register(pair[0], RegClass::B16, unpacked);

@@ -125,7 +125,8 @@ impl Lower<'_> {
             return;
         }
         let reg = self.reg_of(value);
-        let switch = Switch { reg, wide: ty == Type::I64, default, cases, uniform: data.flags.contains(Flags::UNIFORM) };
+        let switch =
+            Switch { reg, wide: ty == Type::I64, default, cases, uniform: data.flags.contains(Flags::UNIFORM) };
         self.decide(&switch, block);
     }
 

@@ -1,7 +1,7 @@
 //! What the rules of `isel/rules/` call: matching and building terms.
 
-use ptxc_ir::{FloatCC, FloatKind, Flags, Inst, IntCC, Opcode, Rounding, Type, Value};
 use ptxc_ir::{Effect, Extra, Scalar};
+use ptxc_ir::{Flags, FloatCC, FloatKind, Inst, IntCC, Opcode, Rounding, Type, Value};
 use ptxc_mir::{Operand, RegClass, VReg};
 use ptxc_targets::tok;
 use smallvec::smallvec;

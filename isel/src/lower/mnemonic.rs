@@ -4,7 +4,7 @@
 //! an integer. Pieces are put in the order base, rounding, `ftz`, `NaN`, saturation, `relu`, types; the opcode table
 //! brings them into the specification's order where an instruction has another.
 
-use ptxc_ir::{FloatKind, Flags, Rounding, Scalar, Type};
+use ptxc_ir::{Flags, FloatKind, Rounding, Scalar, Type};
 use ptxc_mir::RegClass;
 use ptxc_targets::{Tok, tok};
 use smallvec::SmallVec;
@@ -144,9 +144,13 @@ impl Mnemonic {
         let mut out = SmallVec::new();
         out.extend_from_slice(BASES[(self.0 & 0xffff) as usize].0);
         out.extend(ROUNDINGS[(self.0 >> ROUND_SHIFT) as usize & 0xff]);
-        for (bit, piece) in
-            [(FTZ, tok::FTZ), (NAN, tok::PROPAGATE_NAN), (SAT, tok::SAT), (SATFINITE, tok::SATFINITE), (RELU, tok::RELU)]
-        {
+        for (bit, piece) in [
+            (FTZ, tok::FTZ),
+            (NAN, tok::PROPAGATE_NAN),
+            (SAT, tok::SAT),
+            (SATFINITE, tok::SATFINITE),
+            (RELU, tok::RELU),
+        ] {
             if self.0 & bit != 0 {
                 out.push(piece);
             }

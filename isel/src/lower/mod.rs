@@ -351,12 +351,11 @@ impl<'a> Lower<'a> {
     fn no_rule(&self, inst: Inst) -> String {
         let data = &self.ir.dfg.insts[inst];
         let name = data.op.text();
-        let needs_afn = matches!(
-            data.op,
-            Opcode::Fsin | Opcode::Fcos | Opcode::Fexp2 | Opcode::Flog2 | Opcode::Ftanh
-        );
+        let needs_afn = matches!(data.op, Opcode::Fsin | Opcode::Fcos | Opcode::Fexp2 | Opcode::Flog2 | Opcode::Ftanh);
         if needs_afn && !data.flags.contains(ptxc_ir::Flags::AFN) {
-            return format!("`{name}` has only an approximation on GPUs; allow it with the flag `afn` or call a library");
+            return format!(
+                "`{name}` has only an approximation on GPUs; allow it with the flag `afn` or call a library"
+            );
         }
         format!("`{name} {}` is not selectable for {}", data.ty, self.env.target)
     }
