@@ -67,6 +67,11 @@ impl Cfg {
         self.interval[block].0
     }
 
+    /// How many reachable blocks a block dominates, itself included; 0 when it is unreachable.
+    pub fn dominated_count(&self, block: Block) -> u32 {
+        self.interval[block].1 - self.interval[block].0
+    }
+
     /// Whether every path from the entry to `below` passes `above`; a block dominates itself. Constant time; false
     /// when one of them is unreachable.
     pub fn dominates(&self, above: Block, below: Block) -> bool {

@@ -2,29 +2,35 @@
 //!
 //! Candidates are the pairs that would otherwise need a move: a block parameter with each value passed for it, and the
 //! two sides of a tie. They are tried from the deepest loop outwards. Two classes merge when no live range of one
-//! meets one of the other. Since a class is free of interference in itself, it is enough to walk the definitions of
-//! both in dominance order and compare each with the nearest one above it: were a farther one still live, so it would
-//! be at the nearer (Budimlić et al., "Fast copy coalescing and live-range identification").
+//! meets one of the other.
+//!
+//! Every member of the smaller class is compared with few of the larger, which is kept in order of definition. Of
+//! those defined above it, only the nearest matters: were a farther one still live, so it would be where the nearer is
+//! defined, and the two could not be in one class (Budimlić et al., "Fast copy coalescing and live-range
+//! identification"). Of those defined below it, only the ones where it may still be live. Merging smaller into larger
+//! keeps the whole close to linear, also for a variable that thousands of blocks assign.
 //!
 //! A move that stays on an edge writes its register at the end of the predecessor. That needs no interference of its
 //! own: whatever is live there is live at the parameter's definition too, except the values being moved, and those are
 //! read in parallel.
 
-use crate::liveness::Liveness;
+use crate::liveness::{Liveness, Place};
+use cranelift_entity::packed_option::ReservedValue;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use ptxc_mir::{Block, Cfg, Function, Operand, RegClass, VReg};
+use std::collections::BTreeSet;
 
 /// The classes: sets of values that share a register.
 #[derive(Debug)]
 pub(crate) struct Classes {
     parent: Vec<VReg>,
     /// Members of a class in order of definition, kept at its root; empty stands for the root alone.
-    members: Vec<Vec<VReg>>,
+    members: Vec<BTreeSet<(Place, VReg)>>,
 }
 
 impl Classes {
     fn new(vregs: &PrimaryMap<VReg, RegClass>) -> Classes {
-        Classes { parent: vregs.keys().collect(), members: vec![Vec::new(); vregs.len()] }
+        Classes { parent: vregs.keys().collect(), members: vec![BTreeSet::new(); vregs.len()] }
     }
 
     /// The value that stands for the class of `vreg`.
@@ -36,11 +42,6 @@ impl Classes {
             v = grandparent;
         }
         v
-    }
-
-    fn take_members(&mut self, root: VReg) -> Vec<VReg> {
-        let members = std::mem::take(&mut self.members[root.index()]);
-        if members.is_empty() { vec![root] } else { members }
     }
 }
 
@@ -55,8 +56,7 @@ struct Affinity {
 pub(crate) fn coalesce(func: &Function, cfg: &Cfg, liveness: &Liveness) -> (Classes, u32) {
     let mut affinities = affinities(func, cfg);
     affinities.sort_by_key(|affinity| std::cmp::Reverse(affinity.depth));
-    let mut merger =
-        Merger { cfg, liveness, classes: Classes::new(&func.vregs), merged: Vec::new(), above: Vec::new() };
+    let mut merger = Merger { cfg, liveness, classes: Classes::new(&func.vregs) };
     let mut coalesced = 0;
     for affinity in &affinities {
         coalesced += u32::from(merger.merge(affinity.a, affinity.b));
@@ -115,10 +115,6 @@ struct Merger<'a> {
     cfg: &'a Cfg,
     liveness: &'a Liveness,
     classes: Classes,
-    /// The members of both classes in order, while they are compared.
-    merged: Vec<VReg>,
-    /// The chain of definitions above the current one, and whether they are of the first class.
-    above: Vec<(VReg, bool)>,
 }
 
 impl Merger<'_> {
@@ -128,60 +124,56 @@ impl Merger<'_> {
         if a == b {
             return true;
         }
-        let (left, right) = (self.classes.take_members(a), self.classes.take_members(b));
-        if self.meet(&left, &right) {
-            self.classes.members[a.index()] = left;
-            self.classes.members[b.index()] = right;
+        let (left, right) = (self.take(a), self.take(b));
+        let (root, mut larger, child, smaller) =
+            if left.len() >= right.len() { (a, left, b, right) } else { (b, right, a, left) };
+        if smaller.iter().any(|&member| self.meets_class(member, &larger)) {
+            self.classes.members[root.index()] = larger;
+            self.classes.members[child.index()] = smaller;
             return false;
         }
-        // The larger class keeps its list, to be filled with both.
-        let (root, child, mut list) = if left.len() >= right.len() { (a, b, left) } else { (b, a, right) };
-        list.clear();
-        list.extend_from_slice(&self.merged);
+        larger.extend(smaller);
         self.classes.parent[child.index()] = root;
-        self.classes.members[root.index()] = list;
+        self.classes.members[root.index()] = larger;
         true
     }
 
-    /// Whether some value of one list meets one of the other. If not, `merged` holds both in order.
-    fn meet(&mut self, left: &[VReg], right: &[VReg]) -> bool {
-        let place = |v: VReg| self.liveness.definition[v];
-        self.merged.clear();
-        self.above.clear();
-        let (mut l, mut r) = (left.iter().peekable(), right.iter().peekable());
-        loop {
-            let (vreg, is_left) = match (l.peek(), r.peek()) {
-                (Some(&&x), Some(&&y)) if place(x) <= place(y) => (x, true),
-                (_, Some(&&y)) => (y, false),
-                (Some(&&x), None) => (x, true),
-                (None, None) => return false,
-            };
-            if is_left {
-                l.next()
-            } else {
-                r.next()
-            };
-            while let Some(&(top, _)) = self.above.last()
-                && !self.dominates(top, vreg)
-            {
-                self.above.pop();
-            }
-            if let Some(&(top, top_is_left)) = self.above.last()
-                && top_is_left != is_left
-                && self.liveness.meets(top, vreg)
-            {
-                return true;
-            }
-            self.above.push((vreg, is_left));
-            self.merged.push(vreg);
+    fn take(&mut self, root: VReg) -> BTreeSet<(Place, VReg)> {
+        let mut members = std::mem::take(&mut self.classes.members[root.index()]);
+        if members.is_empty() {
+            members.insert((self.liveness.definition[root], root));
         }
+        members
     }
 
-    /// Whether the definition of `a`, which comes first in order, dominates that of `b`.
-    fn dominates(&self, a: VReg, b: VReg) -> bool {
-        match (self.liveness.block[a].expand(), self.liveness.block[b].expand()) {
-            (Some(a), Some(b)) => self.cfg.dominates(a, b),
-            _ => false,
+    /// Whether a value meets some member of a class that it does not belong to.
+    fn meets_class(&self, (place, vreg): (Place, VReg), class: &BTreeSet<(Place, VReg)>) -> bool {
+        let Some(block) = self.liveness.block[vreg].expand() else { return false };
+        if let Some(nearest) = self.nearest_above(place, block, class)
+            && self.liveness.meets(nearest, vreg)
+        {
+            return true;
+        }
+        let last = self.liveness.last_place(vreg, block);
+        class.range((place, VReg::reserved_value())..=(last, VReg::reserved_value())).any(|&(_, below)| {
+            // Values defined at one place meet; `nearest_above` has seen them.
+            self.liveness.meets(vreg, below)
+        })
+    }
+
+    /// The last member of a class that is defined at or before `place` in `block` and dominates it.
+    fn nearest_above(&self, place: Place, block: Block, class: &BTreeSet<(Place, VReg)>) -> Option<VReg> {
+        let (mut bound, mut above) = (place, block);
+        loop {
+            let &(at, candidate) = class.range(..=(bound, VReg::reserved_value())).next_back()?;
+            if self.cfg.dominates(self.liveness.block[candidate].expand()?, block) {
+                return Some(candidate);
+            }
+            // It lies beside: go up to the block under which both lie, and on from its own end.
+            while self.liveness.start(above) > at {
+                above = self.cfg.idom(above)?;
+            }
+            bound = self.liveness.end(above);
         }
     }
 }

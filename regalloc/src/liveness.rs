@@ -30,8 +30,12 @@ pub(crate) struct Liveness {
     pub definition: SecondaryMap<VReg, Place>,
     /// In which block.
     pub block: SecondaryMap<VReg, PackedOption<Block>>,
+    /// The first place of each block: that of the parameters.
+    start: SecondaryMap<Block, Place>,
     /// The last place of each block: that of the terminator.
     end: SecondaryMap<Block, Place>,
+    /// The last place of what each block dominates.
+    subtree_end: SecondaryMap<Block, Place>,
     /// Uses of value `v` are `uses[first_use[v]..first_use[v + 1]]`, in ascending order.
     first_use: Vec<u32>,
     uses: Vec<Place>,
@@ -46,6 +50,10 @@ impl Liveness {
         liveness.first_use.resize(func.vregs.len() + 1, 0);
         let order = dominance_order(func, cfg);
         liveness.define(func, &order);
+        for (i, &block) in order.iter().enumerate() {
+            let last = order.get(i + cfg.dominated_count(block) as usize - 1).copied().unwrap_or(block);
+            liveness.subtree_end[block] = liveness.end[last];
+        }
         let use_blocks = liveness.collect_uses(func, &order);
         liveness.propagate(func, cfg, &use_blocks);
         liveness
@@ -69,6 +77,25 @@ impl Liveness {
         uses.get(next).is_some_and(|&at| at <= self.end[block]) || self.live_out[block].binary_search(&first).is_ok()
     }
 
+    /// The first place of a block.
+    pub fn start(&self, block: Block) -> Place {
+        self.start[block]
+    }
+
+    /// The last place of a block.
+    pub fn end(&self, block: Block) -> Place {
+        self.end[block]
+    }
+
+    /// A place after which nothing that the definition of `vreg` dominates can meet it; `block` is where it is defined.
+    pub fn last_place(&self, vreg: VReg, block: Block) -> Place {
+        if self.live_out[block].binary_search(&vreg).is_ok() {
+            self.subtree_end[block]
+        } else {
+            self.uses_of(vreg).last().copied().unwrap_or(0).max(self.definition[vreg])
+        }
+    }
+
     fn uses_of(&self, vreg: VReg) -> &[Place] {
         let v = vreg.index();
         &self.uses[self.first_use[v] as usize..self.first_use[v + 1] as usize]
@@ -77,6 +104,7 @@ impl Liveness {
     fn define(&mut self, func: &Function, order: &[Block]) {
         let mut place: Place = 0;
         for &block in order {
+            self.start[block] = place;
             for &param in &func.blocks[block].params {
                 self.definition[param] = place;
                 self.block[param] = block.into();
