@@ -73,7 +73,10 @@ fn interpreter(insts: usize, cases: usize, state: usize) -> Function {
     func
 }
 
-fn shapes() -> Vec<(&'static str, Box<dyn Fn(usize) -> Function>)> {
+/// A name, and a function of about that many instructions.
+type Maker = (&'static str, Box<dyn Fn(usize) -> Function>);
+
+fn shapes() -> Vec<Maker> {
     vec![
         ("unrolled loop, 30 live", Box::new(|n| unrolled(n, 30))),
         ("unrolled loop, 200 live", Box::new(|n| unrolled(n, 200))),
