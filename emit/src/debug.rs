@@ -1,6 +1,7 @@
-//! Source locations (`.file`, `.loc`) and DWARF sections.
+//! Source locations: `.file`, `.loc`, and the labels that DWARF refers to.
 
 use crate::EmitOptions;
+use crate::dwarf;
 use crate::error::EmitError;
 use crate::names::Names;
 use crate::text::Text;
@@ -15,11 +16,7 @@ pub(crate) struct Debug<'a> {
 
 impl<'a> Debug<'a> {
     pub fn new(module: &'a Module, options: EmitOptions) -> Debug<'a> {
-        Debug {
-            module,
-            options,
-            last: SourceLoc::default(),
-        }
+        Debug { module, options, last: SourceLoc::default() }
     }
 
     fn lines(&self) -> bool {
@@ -59,25 +56,26 @@ impl<'a> Debug<'a> {
         text.char('\n');
     }
 
+    /// Marks the begin of a function's code.
     pub fn begin_function(&mut self, text: &mut Text, func: &Function, index: usize) {
         self.last = SourceLoc::default();
         self.location(text, func, func.loc);
         if self.options.debug {
-            text.push("$L__BEGIN");
-            text.unsigned(index as u64);
+            dwarf::begin_label(text, index);
             text.push(":\n");
         }
     }
 
-    pub fn end_function(&mut self, text: &mut Text, _func: &Function, index: usize) {
+    /// Marks the end of a function's code.
+    pub fn end_function(&self, text: &mut Text, index: usize) {
         if self.options.debug {
-            text.push("$L__END");
-            text.unsigned(index as u64);
+            dwarf::end_label(text, index);
             text.push(":\n");
         }
     }
 
-    pub fn sections(&mut self, _text: &mut Text, _names: &Names) -> Result<(), EmitError> {
-        Ok(())
+    /// The DWARF sections, at the end of the file.
+    pub fn sections(&self, text: &mut Text, names: &Names) -> Result<(), EmitError> {
+        if self.options.debug { dwarf::print(text, self.module, names) } else { Ok(()) }
     }
 }

@@ -9,8 +9,8 @@ use crate::text::Text;
 use cranelift_entity::EntitySet;
 use ptxc_mir::operand::top_level;
 use ptxc_mir::{
-    AsmPiece, Block, CallData, CallPiece, Callee, Function, Guard, InstData, Module, Op, Operand,
-    RegClass, Terminator, Unroll,
+    AsmPiece, Block, CallData, CallPiece, Callee, Function, Guard, InstData, Module, Op, Operand, RegClass, Terminator,
+    Unroll,
 };
 
 /// Prints one function.
@@ -25,12 +25,7 @@ pub(crate) fn print_function(
     let mut function_names = FunctionNames::number(func, names, index);
     function_names.params = param_names(names, func.name, &func.signature);
     function_names.results = result_names(names, &func.signature);
-    let printer = Printer {
-        module,
-        func,
-        names: function_names,
-        targeted: targeted(func),
-    };
+    let printer = Printer { module, func, names: function_names, targeted: targeted(func) };
     printer.check()?;
     printer.function(text, debug);
     Ok(())
@@ -77,14 +72,10 @@ impl Printer<'_> {
         let name = self.module.symbols.name(self.func.name);
         for &block in &self.func.layout {
             if !self.func.blocks[block].params.is_empty() {
-                return Err(EmitError::Internal(format!(
-                    "{block} of `{name}` still has parameters"
-                )));
+                return Err(EmitError::Internal(format!("{block} of `{name}` still has parameters")));
             }
             if matches!(self.func.blocks[block].terminator, Terminator::None) {
-                return Err(EmitError::Internal(format!(
-                    "{block} of `{name}` has no terminator"
-                )));
+                return Err(EmitError::Internal(format!("{block} of `{name}` has no terminator")));
             }
         }
         Ok(())
@@ -99,19 +90,14 @@ impl Printer<'_> {
             signature: &func.signature,
             attrs: &func.attrs,
         };
-        header.print(
-            text,
-            self.names.names,
-            &self.names.params,
-            &self.names.results,
-        );
+        header.print(text, self.names.names, &self.names.params, &self.names.results);
         text.push("\n{\n");
         self.declarations(text);
         debug.begin_function(text, func, self.names.index);
         for (i, &block) in func.layout.iter().enumerate() {
             self.block(text, block, func.layout.get(i + 1).copied(), debug);
         }
-        debug.end_function(text, func, self.names.index);
+        debug.end_function(text, self.names.index);
         text.push("}\n");
     }
 
@@ -205,51 +191,26 @@ impl Printer<'_> {
         }
     }
 
-    fn terminator(
-        &self,
-        text: &mut Text,
-        block: Block,
-        terminator: &Terminator,
-        next: Option<Block>,
-    ) {
+    fn terminator(&self, text: &mut Text, block: Block, terminator: &Terminator, next: Option<Block>) {
         match terminator {
             Terminator::None => {}
             Terminator::Jump(target) => self.jump(text, target.block, next),
-            Terminator::CondBra {
-                pred,
-                negated,
-                uniform,
-                then,
-                otherwise,
-            } => {
+            Terminator::CondBra { pred, negated, uniform, then, otherwise } => {
                 let (then, otherwise) = (then.block, otherwise.block);
                 if then == otherwise {
                     self.jump(text, then, next);
                     return;
                 }
                 // The branch not taken falls through where it can.
-                let (target, negated, other) = if Some(then) == next {
-                    (otherwise, !negated, then)
-                } else {
-                    (then, *negated, otherwise)
-                };
-                self.begin(
-                    text,
-                    Some(Guard {
-                        pred: *pred,
-                        negated,
-                    }),
-                );
+                let (target, negated, other) =
+                    if Some(then) == next { (otherwise, !negated, then) } else { (then, *negated, otherwise) };
+                self.begin(text, Some(Guard { pred: *pred, negated }));
                 text.push(if *uniform { "bra.uni " } else { "bra " });
                 self.names.label(text, target);
                 text.push(";\n");
                 self.jump(text, other, next);
             }
-            Terminator::BrxIdx {
-                index,
-                uniform,
-                targets,
-            } => {
+            Terminator::BrxIdx { index, uniform, targets } => {
                 self.table(text, block);
                 text.push(":\n\t.branchtargets");
                 for (i, target) in targets.iter().enumerate() {
@@ -263,9 +224,7 @@ impl Printer<'_> {
                 self.table(text, block);
                 text.push(";\n");
             }
-            Terminator::Ret { uniform } => {
-                text.push(if *uniform { "\tret.uni;\n" } else { "\tret;\n" })
-            }
+            Terminator::Ret { uniform } => text.push(if *uniform { "\tret.uni;\n" } else { "\tret;\n" }),
             Terminator::Exit => text.push("\texit;\n"),
             // `trap` and a call that does not return are no ends of control flow to ptxas; `exit` is.
             Terminator::Trap => text.push("\ttrap;\n\texit;\n"),
@@ -327,13 +286,7 @@ impl Printer<'_> {
         text.push("\t}\n");
     }
 
-    fn call_statement(
-        &self,
-        text: &mut Text,
-        guard: Option<Guard>,
-        call: &CallData,
-        callee: &[Operand],
-    ) {
+    fn call_statement(&self, text: &mut Text, guard: Option<Guard>, call: &CallData, callee: &[Operand]) {
         let prefix = self.names.names.call_prefix();
         if let Callee::Indirect(proto) = call.callee {
             let signature = &self.module.prototypes[proto];
@@ -400,17 +353,11 @@ impl Printer<'_> {
         text.char(']');
     }
 
-    fn piece_operands<'o>(
-        &self,
-        text: &mut Text,
-        piece: &CallPiece,
-        slots: &mut impl Iterator<Item = &'o [Operand]>,
-    ) {
+    fn piece_operands<'o>(&self, text: &mut Text, piece: &CallPiece, slots: &mut impl Iterator<Item = &'o [Operand]>) {
         text.push(if piece.len > 1 { "{" } else { "" });
         for i in 0..piece.len {
             text.push(if i > 0 { ", " } else { "" });
-            self.names
-                .operand(text, slots.next().unwrap_or_default(), 0);
+            self.names.operand(text, slots.next().unwrap_or_default(), 0);
         }
         text.push(if piece.len > 1 { "}" } else { "" });
     }

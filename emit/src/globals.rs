@@ -16,12 +16,7 @@ use ptxc_mir::{Global, GlobalId, GlobalInit, Linkage, Module, Relocation, Space,
 const ADDRESS: u64 = 8;
 
 /// Prints all variables, textures, surfaces and samplers.
-pub(crate) fn print(
-    text: &mut Text,
-    module: &Module,
-    names: &Names,
-    survey: &Survey,
-) -> Result<(), EmitError> {
+pub(crate) fn print(text: &mut Text, module: &Module, names: &Names, survey: &Survey) -> Result<(), EmitError> {
     for opaque in &module.opaques {
         linkage(text, opaque.linkage);
         text.push(".global .");
@@ -44,12 +39,7 @@ pub(crate) fn print(
         };
         declare(text, global, seen_as, names);
         if let Some(init) = &global.init {
-            Initializer {
-                names,
-                survey,
-                init,
-            }
-            .print(text, needs_masks(global));
+            Initializer { names, survey, init }.print(text, needs_masks(global));
         }
         text.push(";\n");
     }
@@ -72,10 +62,7 @@ pub(crate) fn needs_masks(global: &Global) -> bool {
 fn check(module: &Module, global: &Global) -> Result<(), EmitError> {
     let refuse = |message: &str| {
         let name = module.symbols.name(global.symbol).to_owned();
-        Err(EmitError::Variable {
-            name,
-            message: message.to_owned(),
-        })
+        Err(EmitError::Variable { name, message: message.to_owned() })
     };
     if !global.align.is_power_of_two() {
         return refuse("the alignment is not a power of two");
@@ -88,9 +75,7 @@ fn check(module: &Module, global: &Global) -> Result<(), EmitError> {
     }
     let Some(init) = &global.init else {
         return match global.size {
-            None if global.linkage != Linkage::Extern => {
-                refuse("only an extern variable may leave its size open")
-            }
+            None if global.linkage != Linkage::Extern => refuse("only an extern variable may leave its size open"),
             _ => Ok(()),
         };
     };
@@ -109,9 +94,7 @@ fn check(module: &Module, global: &Global) -> Result<(), EmitError> {
     let mut end = 0;
     for relocation in &init.relocations {
         if relocation.offset < end || relocation.offset.saturating_add(ADDRESS) > size {
-            return refuse(
-                "an address in the initializer overlaps another or exceeds the variable",
-            );
+            return refuse("an address in the initializer overlaps another or exceeds the variable");
         }
         end = relocation.offset + ADDRESS;
     }
@@ -128,10 +111,7 @@ fn declare(text: &mut Text, global: &Global, seen_as: Linkage, names: &Names) {
     }
     text.push(" .align ");
     text.unsigned(u64::from(global.align));
-    let has_addresses = global
-        .init
-        .as_ref()
-        .is_some_and(|i| !i.relocations.is_empty());
+    let has_addresses = global.init.as_ref().is_some_and(|i| !i.relocations.is_empty());
     let (ty, width) = match (has_addresses, needs_masks(global)) {
         (true, false) => (" .u64 ", ADDRESS),
         (true, true) => (" .u8 ", 1),
@@ -156,16 +136,9 @@ struct Initializer<'a> {
 impl Initializer<'_> {
     fn print(&self, text: &mut Text, masks: bool) {
         let relocations = &self.init.relocations;
-        let used = self
-            .init
-            .bytes
-            .iter()
-            .rposition(|&b| b != 0)
-            .map_or(0, |at| at as u64 + 1);
+        let used = self.init.bytes.iter().rposition(|&b| b != 0).map_or(0, |at| at as u64 + 1);
         // What is left out at the end is zero.
-        let end = relocations
-            .last()
-            .map_or(used, |r| used.max(r.offset + ADDRESS));
+        let end = relocations.last().map_or(used, |r| used.max(r.offset + ADDRESS));
         if end == 0 {
             return;
         }
@@ -195,9 +168,7 @@ impl Initializer<'_> {
                 }
                 at += ADDRESS;
             } else {
-                text.unsigned(u64::from(
-                    self.init.bytes.get(at as usize).copied().unwrap_or(0),
-                ));
+                text.unsigned(u64::from(self.init.bytes.get(at as usize).copied().unwrap_or(0)));
                 at += 1;
             }
         }
@@ -214,10 +185,7 @@ impl Initializer<'_> {
                 self.address(text, relocation);
             } else {
                 let mut word = [0u8; ADDRESS as usize];
-                for (to, from) in word
-                    .iter_mut()
-                    .zip(self.init.bytes.iter().skip(at as usize))
-                {
+                for (to, from) in word.iter_mut().zip(self.init.bytes.iter().skip(at as usize)) {
                     *to = *from;
                 }
                 text.unsigned(u64::from_le_bytes(word));
@@ -228,10 +196,7 @@ impl Initializer<'_> {
 
     /// `generic(x)+8`. Functions have one address only, and PTX takes no `generic` on them.
     fn address(&self, text: &mut Text, relocation: &Relocation) {
-        let function = matches!(
-            self.survey.meaning[relocation.symbol],
-            Meaning::Function(_) | Meaning::Declaration(_)
-        );
+        let function = matches!(self.survey.meaning[relocation.symbol], Meaning::Function(_) | Meaning::Declaration(_));
         let generic = relocation.generic && !function;
         text.push(if generic { "generic(" } else { "" });
         text.push(self.names.get(relocation.symbol));
@@ -258,10 +223,7 @@ impl Order {
             let init = module.globals[id].init.as_ref()?;
             init.relocations.get(n).map(|r| by_symbol[r.symbol])
         };
-        let mut result = Order {
-            order: Vec::with_capacity(module.globals.len()),
-            forward: EntitySet::new(),
-        };
+        let mut result = Order { order: Vec::with_capacity(module.globals.len()), forward: EntitySet::new() };
         let mut entered: EntitySet<GlobalId> = EntitySet::new();
         let mut done: EntitySet<GlobalId> = EntitySet::new();
         let mut stack: Vec<(GlobalId, usize)> = Vec::new();

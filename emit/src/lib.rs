@@ -10,6 +10,7 @@
 //! * `names` makes names legal, `globals` prints variables, `function` functions, `debug` source locations and DWARF.
 
 mod debug;
+mod dwarf;
 mod error;
 mod function;
 mod globals;

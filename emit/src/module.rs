@@ -23,8 +23,7 @@ pub fn emit_module(module: &Module, options: &EmitOptions) -> Result<String, Emi
     let names = Names::new(&module.symbols);
     let instructions: usize = module.functions.iter().map(|f| f.insts.len()).sum();
     let mut text = Text::default();
-    text.out
-        .reserve(instructions * BYTES_PER_INSTRUCTION + 4096);
+    text.out.reserve(instructions * BYTES_PER_INSTRUCTION + 4096);
     let mut debug = Debug::new(module, *options);
     header(&mut text, module, &survey, *options);
     debug.files(&mut text);
@@ -58,33 +57,15 @@ fn header(text: &mut Text, module: &Module, survey: &Survey, options: EmitOption
 fn uses_samplers(module: &Module) -> bool {
     let sampler = ParamType::Opaque(OpaqueKind::Sampler);
     module.opaques.iter().any(|o| o.kind == OpaqueKind::Sampler)
-        || module
-            .functions
-            .iter()
-            .any(|f| f.signature.params.iter().any(|p| p.ty == sampler))
+        || module.functions.iter().any(|f| f.signature.params.iter().any(|p| p.ty == sampler))
 }
 
 /// Declarations: of functions defined elsewhere that are used, and of those used before their definition.
 fn functions_ahead(text: &mut Text, module: &Module, names: &Names, survey: &Survey) {
     for (declaration, &used) in module.declarations.iter().zip(&survey.declared) {
         if used {
-            let FunctionDecl {
-                name,
-                kind,
-                signature,
-                attrs,
-            } = declaration;
-            declare(
-                text,
-                names,
-                &Header {
-                    name: *name,
-                    kind: *kind,
-                    linkage: Linkage::Extern,
-                    signature,
-                    attrs,
-                },
-            );
+            let FunctionDecl { name, kind, signature, attrs } = declaration;
+            declare(text, names, &Header { name: *name, kind: *kind, linkage: Linkage::Extern, signature, attrs });
         }
     }
     for (func, &forward) in module.functions.iter().zip(&survey.forward) {

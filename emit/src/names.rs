@@ -39,11 +39,7 @@ impl Names {
             names[symbol] = candidate;
         }
         let call_names_taken = used.iter().any(|name| is_call_name(name));
-        Names {
-            names,
-            used,
-            call_names_taken,
-        }
+        Names { names, used, call_names_taken }
     }
 
     /// The PTX name of a symbol.
@@ -58,11 +54,7 @@ impl Names {
 
     /// A name of function scope that hides no symbol.
     pub fn local(&self, name: String) -> String {
-        if self.used.contains(&name) {
-            format!("%{name}")
-        } else {
-            name
-        }
+        if self.used.contains(&name) { format!("%{name}") } else { name }
     }
 }
 
@@ -74,9 +66,7 @@ fn is_legal(name: &str) -> bool {
     };
     let start = first.is_ascii_alphabetic() || (matches!(first, b'_' | b'$') && !rest.is_empty());
     start
-        && rest
-            .iter()
-            .all(|&c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$'))
+        && rest.iter().all(|&c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$'))
         && name != "WARP_SZ"
         && !name.starts_with("$L__")
         && !name.starts_with("__local_depot")
@@ -101,10 +91,7 @@ fn legalize(name: &str) -> String {
 fn is_call_name(name: &str) -> bool {
     ["param", "retval", "prototype_", "func_retval"]
         .iter()
-        .any(|prefix| {
-            name.strip_prefix(prefix)
-                .is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()))
-        })
+        .any(|prefix| name.strip_prefix(prefix).is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit())))
 }
 
 #[cfg(test)]
@@ -122,23 +109,14 @@ mod tests {
 
     #[test]
     fn legal_names_are_kept() {
-        check(
-            &["add", "_Z3fooPf", "$x", "a$b", "k_param_0"],
-            &["add", "_Z3fooPf", "$x", "a$b", "k_param_0"],
-        );
+        check(&["add", "_Z3fooPf", "$x", "a$b", "k_param_0"], &["add", "_Z3fooPf", "$x", "a$b", "k_param_0"]);
     }
 
     #[test]
     fn others_become_legal_without_collision() {
         check(&["a.b", "a$2E$b", "a b"], &["a$2E$b$1", "a$2E$b", "a$20$b"]);
-        check(
-            &["", "_", "0x", "é", "WARP_SZ", "%r1"],
-            &["_$", "_$_", "_$0x", "$E9$", "_$WARP_SZ", "$25$r1"],
-        );
-        check(
-            &["$L__BB0_1", "__local_depot0"],
-            &["_$$L__BB0_1", "_$__local_depot0"],
-        );
+        check(&["", "_", "0x", "é", "WARP_SZ", "%r1"], &["_$", "_$_", "_$0x", "$E9$", "_$WARP_SZ", "$25$r1"]);
+        check(&["$L__BB0_1", "__local_depot0"], &["_$$L__BB0_1", "_$__local_depot0"]);
     }
 
     #[test]

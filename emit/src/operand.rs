@@ -34,14 +34,7 @@ impl<'a> FunctionNames<'a> {
             counts[class as usize] += 1;
             registers[vreg] = (Some(class), counts[class as usize]);
         }
-        FunctionNames {
-            names,
-            index,
-            params: Vec::new(),
-            results: Vec::new(),
-            registers,
-            counts,
-        }
+        FunctionNames { names, index, params: Vec::new(), results: Vec::new(), registers, counts }
     }
 
     pub fn register(&self, text: &mut Text, vreg: VReg) {
@@ -93,9 +86,7 @@ impl<'a> FunctionNames<'a> {
     fn single(&self, text: &mut Text, operand: Operand) {
         match operand {
             // After register assignment both registers of a tie are one.
-            Operand::Def(v) | Operand::Use(v) | Operand::DefUse { def: v, .. } => {
-                self.register(text, v)
-            }
+            Operand::Def(v) | Operand::Use(v) | Operand::DefUse { def: v, .. } => self.register(text, v),
             Operand::UseNot(v) => {
                 text.char('!');
                 self.register(text, v);
@@ -115,19 +106,11 @@ impl<'a> FunctionNames<'a> {
                 text.offset(i64::from(offset));
             }
             Operand::Param(i, offset) => {
-                text.push(
-                    self.params
-                        .get(i as usize)
-                        .map_or("%undeclared_param", String::as_str),
-                );
+                text.push(self.params.get(i as usize).map_or("%undeclared_param", String::as_str));
                 text.offset(i64::from(offset));
             }
             Operand::RetParam(i, offset) => {
-                text.push(
-                    self.results
-                        .get(i as usize)
-                        .map_or("%undeclared_result", String::as_str),
-                );
+                text.push(self.results.get(i as usize).map_or("%undeclared_result", String::as_str));
                 text.offset(i64::from(offset));
             }
             Operand::Depot(offset) => {

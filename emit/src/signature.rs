@@ -16,16 +16,12 @@ pub(crate) enum Naming<'a> {
 /// The PTX names of a function's own parameters.
 pub(crate) fn param_names(names: &Names, function: SymId, signature: &Signature) -> Vec<String> {
     let function = names.get(function);
-    (0..signature.params.len())
-        .map(|i| names.local(format!("{function}_param_{i}")))
-        .collect()
+    (0..signature.params.len()).map(|i| names.local(format!("{function}_param_{i}"))).collect()
 }
 
 /// The PTX names of a function's own results.
 pub(crate) fn result_names(names: &Names, signature: &Signature) -> Vec<String> {
-    (0..signature.returns.len())
-        .map(|i| names.local(format!("func_retval{i}")))
-        .collect()
+    (0..signature.returns.len()).map(|i| names.local(format!("func_retval{i}"))).collect()
 }
 
 /// `.param .align 8 .b8 name[16]`, or with `_` for a name. The `.ptr` attribute is printed for kernels only: ptxas
@@ -102,42 +98,23 @@ pub(crate) struct Header<'a> {
 
 impl Header<'_> {
     /// `.visible .func (.param .b32 func_retval0) f(…)` and the directives after it.
-    pub fn print(
-        &self,
-        text: &mut Text,
-        names: &Names,
-        param_names: &[String],
-        result_names: &[String],
-    ) {
+    pub fn print(&self, text: &mut Text, names: &Names, param_names: &[String], result_names: &[String]) {
         linkage(text, self.linkage);
         let kernel = self.kind == FuncKind::Kernel;
         text.push(if kernel { ".entry " } else { ".func " });
         if !self.signature.returns.is_empty() {
-            params(
-                text,
-                &self.signature.returns,
-                kernel,
-                Naming::Names(result_names),
-            );
+            params(text, &self.signature.returns, kernel, Naming::Names(result_names));
             text.char(' ');
         }
         text.push(names.get(self.name));
-        params(
-            text,
-            &self.signature.params,
-            kernel,
-            Naming::Names(param_names),
-        );
+        params(text, &self.signature.params, kernel, Naming::Names(param_names));
         self.directives(text);
     }
 
     fn directives(&self, text: &mut Text) {
         let attrs = self.attrs;
-        let dims = [
-            (".reqntid", attrs.reqntid),
-            (".maxntid", attrs.maxntid),
-            (".reqnctapercluster", attrs.reqnctapercluster),
-        ];
+        let dims =
+            [(".reqntid", attrs.reqntid), (".maxntid", attrs.maxntid), (".reqnctapercluster", attrs.reqnctapercluster)];
         for (directive, value) in dims {
             let Some([x, y, z]) = value else { continue };
             text.char('\n');

@@ -4,8 +4,7 @@ use crate::EmitOptions;
 use crate::error::EmitError;
 use cranelift_entity::SecondaryMap;
 use ptxc_mir::{
-    Callee, Function, GroupKind, LocId, Module, Op, OpaqueKind, Operand, ParamType, RegClass,
-    Signature, SymId,
+    Callee, Function, GroupKind, LocId, Module, Op, OpaqueKind, Operand, ParamType, RegClass, Signature, SymId,
 };
 use ptxc_targets::{FormError, PtxVersion, RegType, Shape, SpecialReg, resolve};
 use rustc_hash::FxHashSet;
@@ -45,36 +44,14 @@ pub(crate) struct Feature {
 /// notes" and "target ISA notes").
 pub(crate) mod feature {
     use super::Feature;
-    pub const NORETURN: Feature = Feature {
-        name: "`.noreturn`",
-        version: (6, 4),
-        sm: 30,
-    };
-    pub const CLUSTER: Feature = Feature {
-        name: "a cluster directive",
-        version: (7, 8),
-        sm: 90,
-    };
-    pub const BLOCKS_ARE_CLUSTERS: Feature = Feature {
-        name: "`.blocksareclusters`",
-        version: (9, 0),
-        sm: 90,
-    };
-    pub const B128: Feature = Feature {
-        name: "type `.b128`",
-        version: (8, 3),
-        sm: 70,
-    };
-    pub const MASK: Feature = Feature {
-        name: "an address that is not aligned to its size in an initializer",
-        version: (7, 1),
-        sm: 50,
-    };
-    pub const LARGE_PARAMS: Feature = Feature {
-        name: "more than 4352 bytes of kernel parameters",
-        version: (8, 1),
-        sm: 70,
-    };
+    pub const NORETURN: Feature = Feature { name: "`.noreturn`", version: (6, 4), sm: 30 };
+    pub const CLUSTER: Feature = Feature { name: "a cluster directive", version: (7, 8), sm: 90 };
+    pub const BLOCKS_ARE_CLUSTERS: Feature = Feature { name: "`.blocksareclusters`", version: (9, 0), sm: 90 };
+    pub const B128: Feature = Feature { name: "type `.b128`", version: (8, 3), sm: 70 };
+    pub const MASK: Feature =
+        Feature { name: "an address that is not aligned to its size in an initializer", version: (7, 1), sm: 50 };
+    pub const LARGE_PARAMS: Feature =
+        Feature { name: "more than 4352 bytes of kernel parameters", version: (8, 1), sm: 70 };
 }
 
 /// Bytes of kernel parameters that every version takes (PTX ISA, 7.1.1).
@@ -97,22 +74,14 @@ pub(crate) fn survey(module: &Module, options: EmitOptions) -> Result<Survey, Em
         shapes: Vec::new(),
     };
     if let Some(asked) = module.ptx_version {
-        surveyor.need(
-            || "the target".to_owned(),
-            module.target.min_ptx(),
-            &String::new,
-        )?;
+        surveyor.need(|| "the target".to_owned(), module.target.min_ptx(), &String::new)?;
         surveyor.survey.version = asked;
     }
     surveyor.globals()?;
     for (index, func) in module.functions.iter().enumerate() {
         surveyor.function(index, func)?;
     }
-    for (declaration, &used) in module
-        .declarations
-        .iter()
-        .zip(&surveyor.survey.declared.clone())
-    {
+    for (declaration, &used) in module.declarations.iter().zip(&surveyor.survey.declared.clone()) {
         if used {
             surveyor.attributes(declaration.name, &declaration.attrs, &declaration.signature)?;
         }
@@ -124,13 +93,10 @@ pub(crate) fn survey(module: &Module, options: EmitOptions) -> Result<Survey, Em
 }
 
 fn meanings(module: &Module) -> Result<SecondaryMap<SymId, Meaning>, EmitError> {
-    let mut meaning: SecondaryMap<SymId, Meaning> =
-        SecondaryMap::with_capacity(module.symbols.len());
+    let mut meaning: SecondaryMap<SymId, Meaning> = SecondaryMap::with_capacity(module.symbols.len());
     let mut define = |symbol: SymId, what: Meaning| {
         if meaning[symbol] != Meaning::Nothing {
-            return Err(EmitError::DefinedTwice(
-                module.symbols.name(symbol).to_owned(),
-            ));
+            return Err(EmitError::DefinedTwice(module.symbols.name(symbol).to_owned()));
         }
         meaning[symbol] = what;
         Ok(())
@@ -172,12 +138,7 @@ impl Surveyor<'_> {
         if let Some(asked) = self.module.ptx_version
             && asked < version
         {
-            return Err(EmitError::Version {
-                place: place(),
-                feature: feature(),
-                needed: version,
-                asked,
-            });
+            return Err(EmitError::Version { place: place(), feature: feature(), needed: version, asked });
         }
         self.needed = self.needed.max(version);
         Ok(())
@@ -195,9 +156,7 @@ impl Surveyor<'_> {
             });
         }
         match PtxVersion::new(feature.version.0, feature.version.1) {
-            Some(version) => self.need(|| feature.name.to_owned(), version, &|| {
-                format!("`{name}`: ")
-            }),
+            Some(version) => self.need(|| feature.name.to_owned(), version, &|| format!("`{name}`: ")),
             None => Ok(()),
         }
     }
@@ -206,12 +165,7 @@ impl Surveyor<'_> {
         for global in self.module.globals.values() {
             let Some(init) = &global.init else { continue };
             for relocation in &init.relocations {
-                let name = || {
-                    format!(
-                        "initializer of `{}`: ",
-                        self.module.symbols.name(global.symbol)
-                    )
-                };
+                let name = || format!("initializer of `{}`: ", self.module.symbols.name(global.symbol));
                 match self.meaning(relocation.symbol, &name)? {
                     Meaning::Function(i) => self.survey.forward[i] = true,
                     Meaning::Declaration(i) => self.survey.declared[i] = true,
@@ -227,10 +181,9 @@ impl Surveyor<'_> {
 
     fn meaning(&self, symbol: SymId, place: &dyn Fn() -> String) -> Result<Meaning, EmitError> {
         match self.survey.meaning[symbol] {
-            Meaning::Nothing => Err(EmitError::Undefined {
-                place: place(),
-                name: self.module.symbols.name(symbol).to_owned(),
-            }),
+            Meaning::Nothing => {
+                Err(EmitError::Undefined { place: place(), name: self.module.symbols.name(symbol).to_owned() })
+            }
             meaning => Ok(meaning),
         }
     }
@@ -273,10 +226,7 @@ impl Surveyor<'_> {
                 match data.op {
                     Op::Ptx(opcode) => {
                         let hash = shape_hash(func, operands);
-                        let seen = self
-                            .forms
-                            .get(opcode.index())
-                            .is_some_and(|f| f.contains(&hash));
+                        let seen = self.forms.get(opcode.index()).is_some_and(|f| f.contains(&hash));
                         if !seen {
                             self.form(func, opcode, operands, hash, &place)?;
                         }
@@ -292,13 +242,9 @@ impl Surveyor<'_> {
                     match operand {
                         Operand::Sym(symbol, _) => self.uses(index, symbol, &place)?,
                         Operand::SReg(register) if self.special.insert(register) => {
-                            let version =
-                                register.requirement(self.module.target).map_err(|r| {
-                                    EmitError::Refused {
-                                        place: place(),
-                                        refusal: r.to_string(),
-                                    }
-                                })?;
+                            let version = register
+                                .requirement(self.module.target)
+                                .map_err(|r| EmitError::Refused { place: place(), refusal: r.to_string() })?;
                             self.need(|| register.name().to_owned(), version, &place)?;
                         }
                         _ => {}
@@ -310,12 +256,7 @@ impl Surveyor<'_> {
     }
 
     /// Function `index` uses a symbol.
-    fn uses(
-        &mut self,
-        index: usize,
-        symbol: SymId,
-        place: &dyn Fn() -> String,
-    ) -> Result<(), EmitError> {
+    fn uses(&mut self, index: usize, symbol: SymId, place: &dyn Fn() -> String) -> Result<(), EmitError> {
         match self.meaning(symbol, place)? {
             Meaning::Function(used) if used > index => self.survey.forward[used] = true,
             Meaning::Declaration(used) => self.survey.declared[used] = true,
@@ -337,12 +278,9 @@ impl Surveyor<'_> {
         shapes(func, operands, &mut self.shapes);
         match resolve(self.module.opcodes.toks(opcode), &self.shapes) {
             Ok(form) => {
-                let version =
-                    form.requirement(self.module.target)
-                        .map_err(|r| EmitError::Refused {
-                            place: place(),
-                            refusal: r.to_string(),
-                        })?;
+                let version = form
+                    .requirement(self.module.target)
+                    .map_err(|r| EmitError::Refused { place: place(), refusal: r.to_string() })?;
                 let text = || format!("`{}`", self.module.opcodes.text(opcode));
                 self.need(text, version, place)?;
             }
@@ -357,10 +295,7 @@ impl Surveyor<'_> {
 }
 
 fn form_error(error: FormError, place: &dyn Fn() -> String) -> EmitError {
-    EmitError::Form {
-        place: place(),
-        message: error.to_string(),
-    }
+    EmitError::Form { place: place(), message: error.to_string() }
 }
 
 /// `file.cu:12:3: in `f`: `, without the parts that are unknown.
@@ -368,12 +303,7 @@ pub(crate) fn place(module: &Module, func: &Function, loc: LocId) -> String {
     let loc = func.locs[loc];
     let name = module.symbols.name(func.name);
     match module.files.iter().find(|f| f.number == loc.file) {
-        Some(file) if loc.line > 0 => format!(
-            "{}:{}:{}: in `{name}`: ",
-            file.path,
-            loc.line,
-            loc.column.max(1)
-        ),
+        Some(file) if loc.line > 0 => format!("{}:{}:{}: in `{name}`: ", file.path, loc.line, loc.column.max(1)),
         _ => format!("in `{name}`: "),
     }
 }
@@ -384,9 +314,7 @@ fn params_size(signature: &Signature) -> u64 {
         let (bytes, align) = match param.ty {
             ParamType::Scalar(ty) => (u64::from(ty.bits() / 8), u64::from(ty.bits() / 8)),
             ParamType::Bytes(n) => (u64::from(n), u64::from(param.align)),
-            ParamType::Opaque(OpaqueKind::Texture | OpaqueKind::Surface | OpaqueKind::Sampler) => {
-                (8, 8)
-            }
+            ParamType::Opaque(OpaqueKind::Texture | OpaqueKind::Surface | OpaqueKind::Sampler) => (8, 8),
         };
         size = size.next_multiple_of(align.max(1)) + bytes;
     }
@@ -398,10 +326,9 @@ fn shape_hash(func: &Function, operands: &[Operand]) -> u64 {
     let mut hash = operands.len() as u64;
     for &operand in operands {
         let code = match operand {
-            Operand::Def(v)
-            | Operand::Use(v)
-            | Operand::UseNot(v)
-            | Operand::DefUse { def: v, .. } => func.vregs[v] as u64,
+            Operand::Def(v) | Operand::Use(v) | Operand::UseNot(v) | Operand::DefUse { def: v, .. } => {
+                func.vregs[v] as u64
+            }
             Operand::Imm(_) | Operand::F32(_) | Operand::F64(_) => 5,
             Operand::Sink => 6,
             Operand::Sym(..) | Operand::Param(..) | Operand::RetParam(..) | Operand::Depot(_) => 7,
@@ -420,22 +347,17 @@ fn shapes(func: &Function, operands: &[Operand], out: &mut Vec<Shape>) {
     out.clear();
     for (i, &operand) in operands.iter().enumerate() {
         out.push(match operand {
-            Operand::Def(v)
-            | Operand::Use(v)
-            | Operand::UseNot(v)
-            | Operand::DefUse { def: v, .. } => Shape::Register(func.vregs[v].ptx_type()),
+            Operand::Def(v) | Operand::Use(v) | Operand::UseNot(v) | Operand::DefUse { def: v, .. } => {
+                Shape::Register(func.vregs[v].ptx_type())
+            }
             Operand::Imm(_) | Operand::F32(_) | Operand::F64(_) => Shape::Immediate,
             Operand::Sink => Shape::Sink,
-            Operand::Sym(..) | Operand::Param(..) | Operand::RetParam(..) | Operand::Depot(_) => {
-                Shape::Symbol
-            }
+            Operand::Sym(..) | Operand::Param(..) | Operand::RetParam(..) | Operand::Depot(_) => Shape::Symbol,
             Operand::SReg(_) => Shape::Special,
             Operand::Label(_) => Shape::Label,
             Operand::Offset(_) => continue,
             Operand::Open(kind, n) => {
-                let inside = operands
-                    .get(i + 1..i + 1 + usize::from(n))
-                    .unwrap_or_default();
+                let inside = operands.get(i + 1..i + 1 + usize::from(n)).unwrap_or_default();
                 let elements = ptxc_mir::operand::top_level(inside).count();
                 match kind {
                     GroupKind::Vector | GroupKind::Paren => Shape::Vector(elements as u16),

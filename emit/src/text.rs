@@ -51,11 +51,7 @@ impl Text {
     pub fn hex(&mut self, n: u64, digits: u32) {
         for i in (0..digits).rev() {
             let nibble = (n >> (4 * i)) as u32 & 15;
-            self.out.push(
-                char::from_digit(nibble, 16)
-                    .unwrap_or('0')
-                    .to_ascii_uppercase(),
-            );
+            self.out.push(char::from_digit(nibble, 16).unwrap_or('0').to_ascii_uppercase());
         }
     }
 
@@ -90,9 +86,6 @@ mod tests {
         t.offset(0);
         t.offset(-4);
         t.offset(12);
-        assert_eq!(
-            t.out,
-            "-9223372036854775808 18446744073709551615 3F800000+-4+12"
-        );
+        assert_eq!(t.out, "-9223372036854775808 18446744073709551615 3F800000+-4+12");
     }
 }

@@ -1,9 +1,7 @@
 //! Helpers of the emission tests.
 
 use ptxc_emit::{EmitOptions, emit_module};
-use ptxc_mir::{
-    FuncKind, Function, FunctionBuilder, Linkage, Module, ParamDecl, Signature, Terminator,
-};
+use ptxc_mir::{FuncKind, Function, FunctionBuilder, Linkage, Module, ParamDecl, Signature, Terminator};
 use std::process::Command;
 
 /// An empty module for that target.
@@ -31,24 +29,14 @@ pub fn function(
 
 /// Adds a kernel without parameters that only returns.
 pub fn empty_kernel(module: &mut Module, name: &str) -> usize {
-    function(
-        module,
-        name,
-        FuncKind::Kernel,
-        Signature::default(),
-        |_, b| {
-            b.terminate(Terminator::Ret { uniform: false });
-        },
-    )
+    function(module, name, FuncKind::Kernel, Signature::default(), |_, b| {
+        b.terminate(Terminator::Ret { uniform: false });
+    })
 }
 
 /// A signature of scalars.
 pub fn signature(params: &[ParamDecl], returns: &[ParamDecl]) -> Signature {
-    Signature {
-        params: params.to_vec(),
-        returns: returns.to_vec(),
-        noreturn: false,
-    }
+    Signature { params: params.to_vec(), returns: returns.to_vec(), noreturn: false }
 }
 
 /// The PTX, assembled where `$PTXAS` names an assembler.
@@ -75,12 +63,7 @@ pub fn assemble(text: &str, arch: &str, options: EmitOptions) {
     let (input, output) = (dir.join("a.ptx"), dir.join("a.cubin"));
     std::fs::write(&input, text).expect("the input is written");
     let mut command = Command::new(ptxas);
-    command
-        .arg(format!("-arch={arch}"))
-        .arg("-c")
-        .arg(&input)
-        .arg("-o")
-        .arg(&output);
+    command.arg(format!("-arch={arch}")).arg("-c").arg(&input).arg("-o").arg(&output);
     if options.debug {
         command.arg("-g");
     } else if options.lineinfo {
@@ -88,8 +71,7 @@ pub fn assemble(text: &str, arch: &str, options: EmitOptions) {
     }
     let result = command.output().expect("ptxas runs");
     let _ = std::fs::remove_dir_all(&dir);
-    let log = String::from_utf8_lossy(&result.stderr).into_owned()
-        + &String::from_utf8_lossy(&result.stdout);
+    let log = String::from_utf8_lossy(&result.stderr).into_owned() + &String::from_utf8_lossy(&result.stdout);
     assert!(result.status.success(), "{log}\n{text}");
 }
 
@@ -98,9 +80,6 @@ pub fn assemble(text: &str, arch: &str, options: EmitOptions) {
 pub fn check_lines(text: &str, expected: &[&str]) {
     let mut lines = text.lines().map(str::trim);
     for want in expected {
-        assert!(
-            lines.any(|line| line == *want),
-            "no line `{want}` (in order) in\n{text}"
-        );
+        assert!(lines.any(|line| line == *want), "no line `{want}` (in order) in\n{text}");
     }
 }
