@@ -216,3 +216,30 @@ fn stats_refuses_what_is_no_cubin() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).starts_with(&format!("{file}: error: not a readable ELF file")), "{}", stderr(&output));
 }
+
+#[test]
+fn check_says_what_a_target_does_not_take() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = path(&folder, "k.ptx");
+    let text = ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry k() {\n  .reg .b32 %r<3>;\n  \
+                redux.sync.add.s32 %r0, %r1, -1;\n  ret;\n}\n";
+    fs::write(&file, text).unwrap();
+    let accepted = ptxc(&["check", &file, "--sm", "sm_90"]);
+    assert_eq!((stderr(&accepted), accepted.status.code()), (String::new(), Some(0)));
+    let refused = ptxc(&["check", &file, "--sm", "sm_75"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let message = stderr(&refused);
+    assert!(message.starts_with(&format!("{file}:6:3: error: ")) && message.contains("sm_80"), "{message}");
+}
+
+#[test]
+fn isa_describes_instructions() {
+    let whole = stdout(&ptxc(&["isa", "redux.sync.add.s32"]));
+    assert!(whole.contains("redux.sync") && whole.contains("sm_80"), "{whole}");
+    assert!(!whole.contains(" sm_75"), "{whole}");
+    let begun = stdout(&ptxc(&["isa", "redux"]));
+    assert!(begun.contains("(section 9.7.") && begun.contains("  OP: "), "{begun}");
+    let output = ptxc(&["isa", "reduks"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), "error: `reduks`: no instruction has `reduks`\n");
+}

@@ -43,8 +43,7 @@ fn is_movable_asm(flags: Flags) -> bool {
 fn target_effects(func: &Function, inst: Inst) -> Option<Effects> {
     let Extra::Target(id) = func.dfg.insts[inst].extra else { return None };
     match &func.dfg.target_ops[id] {
-        // Shapes of operands are not needed for effects when the mnemonic alone decides the form.
-        TargetOp::Known { toks, .. } => ptxc_targets::resolve(toks, &[]).ok().map(|form| form.effects()),
+        TargetOp::Known { toks, .. } => ptxc_targets::possible_effects(toks),
         TargetOp::Opaque { .. } => None,
     }
 }

@@ -1,16 +1,81 @@
 //! `ptxc check` and `ptxc isa`: questions to the instruction tables.
 
+use std::fmt::Write as _;
+
+use ptxc::targets::{self, Entry, PtxVersion, Target, Tok, Variant};
+use ptxc::{Diagnostic, Diagnostics};
+
 use crate::arguments::{CheckArguments, IsaArguments};
 use crate::{Failure, files};
 
 /// Checks a PTX file for a target.
 pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
-    let _ = files::read_text(&arguments.file)?;
-    Err(Failure::message("error: `ptxc check` is not available in this version\n"))
+    let text = files::read_text(&arguments.file)?;
+    let found = targets::check_module(&text, arguments.sm, arguments.max_errors);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut diagnostics = Diagnostics::new(&files::display_name(&arguments.file), &text);
+    diagnostics.list.extend(found.into_iter().map(|found| {
+        let start = found.span.start as usize;
+        Diagnostic::error(found.message).at(Some(start..start + found.span.len as usize))
+    }));
+    Err(Failure::message(diagnostics.to_string()))
 }
 
-/// Prints what the tables say about a mnemonic.
+/// Prints what the tables say about a mnemonic, whole or begun.
 pub fn describe(arguments: &IsaArguments) -> Result<(), Failure> {
-    let _ = &arguments.mnemonic;
-    Err(Failure::message("error: `ptxc isa` is not available in this version\n"))
+    let mut pieces = Vec::new();
+    for piece in arguments.mnemonic.split('.').filter(|piece| !piece.is_empty()) {
+        match Tok::from_text(piece) {
+            Some(tok) => pieces.push(tok),
+            None => return Err(unknown(&arguments.mnemonic, &format!("no instruction has `{piece}`"))),
+        }
+    }
+    let entries = targets::entries(&pieces);
+    if entries.is_empty() {
+        return Err(unknown(&arguments.mnemonic, "there is no such instruction"));
+    }
+    let variants = targets::variants(&pieces);
+    let mut out = String::new();
+    if variants.is_empty() {
+        for entry in entries {
+            describe_entry(&mut out, &entry);
+        }
+    }
+    for variant in variants {
+        describe_variant(&mut out, &variant);
+    }
+    files::write_output(None, &out)
+}
+
+fn unknown(mnemonic: &str, reason: &str) -> Failure {
+    Failure::message(format!("error: `{mnemonic}`: {reason}\n"))
+}
+
+/// Syntax, section, and what may stand in each place of the mnemonic.
+fn describe_entry(out: &mut String, entry: &Entry) {
+    let _ = writeln!(out, "{}  (section {})", entry.syntax, entry.section);
+    for (name, pieces) in entry.choices() {
+        let pieces: Vec<&str> = pieces.map(Tok::text).collect();
+        let _ = writeln!(out, "  {name}: {}", pieces.join(" "));
+    }
+}
+
+/// One form of a complete mnemonic: syntax, then which targets take it from which version on.
+fn describe_variant(out: &mut String, variant: &Variant) {
+    describe_entry(out, &variant.entry());
+    let mut versions: Vec<(PtxVersion, Vec<Target>)> = Vec::new();
+    for &target in Target::ALL {
+        let Ok(version) = variant.requirement(target) else { continue };
+        match versions.iter_mut().find(|(known, _)| *known == version) {
+            Some((_, targets)) => targets.push(target),
+            None => versions.push((version, vec![target])),
+        }
+    }
+    versions.sort_by_key(|(version, _)| *version);
+    for (version, targets) in versions {
+        let names: Vec<&str> = targets.iter().map(|target| target.name()).collect();
+        let _ = writeln!(out, "  PTX {version}: {}", names.join(" "));
+    }
 }

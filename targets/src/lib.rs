@@ -11,6 +11,7 @@
 //!   tells operands, [`Effects`] and the lowest `.version` on a [`Target`].
 //! - [`SpecialReg`] is the table of special registers.
 
+mod catalogue;
 mod check;
 mod constant;
 mod declarations;
@@ -29,6 +30,7 @@ mod target;
 mod token;
 mod types;
 
+pub use catalogue::{Entry, Variant, entries, possible_effects, variants};
 pub use check::{Checker, Diagnostic};
 pub use declarations::{Declarations, Symbol};
 pub use effects::{Effects, Mechanism, Space};
