@@ -27,6 +27,11 @@ pub mod flag {
     pub const SYMBOL_OK: u32 = 1 << 15;
     pub const ABSOLUTE: u32 = 1 << 16;
     pub const VECTOR_SINK: u32 = 1 << 17;
+    pub const MASK2: u32 = 1 << 18;
+    pub const SELECT2: u32 = 1 << 19;
+    pub const MASK4: u32 = 1 << 20;
+    pub const SELECT4: u32 = 1 << 21;
+    pub const MINUS: u32 = 1 << 22;
 }
 
 pub struct Slot {
@@ -47,6 +52,8 @@ pub struct OperandRow {
     pub len: u32,
     pub cond: u32,
     pub small: u32,
+    /// Type of the first element of a vector, where it differs.
+    pub first: u32,
     pub lo: i64,
     pub hi: i64,
     pub step: u16,
@@ -246,6 +253,12 @@ impl FormBuilder<'_, '_> {
                 ("or_symbol", _) => row.flags |= flag::SYMBOL_OK,
                 ("group", _) => row.flags |= flag::GROUP,
                 ("select", _) => row.flags |= flag::SELECT,
+                ("mask2", _) => row.flags |= flag::MASK2,
+                ("select2", _) => row.flags |= flag::SELECT2,
+                ("mask4", _) => row.flags |= flag::MASK4,
+                ("select4", _) => row.flags |= flag::SELECT4,
+                ("minus", _) => row.flags |= flag::MINUS,
+                (_, Some(("first", rest))) => row.first = self.static_code(&argument(rest))?,
                 ("absolute", _) => row.flags |= flag::ABSOLUTE,
                 ("vsink", _) => row.flags |= flag::VECTOR_SINK,
                 (_, Some(("space", rest))) => {

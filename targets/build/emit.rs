@@ -66,7 +66,7 @@ pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
         for row in &form.operands {
             let _ = writeln!(
                 operands,
-                "OperandRow {{ name: {:?}, flags: {}, parts: {}, space: {}, ty: {}, len: {}, cond: {}, small: {}, lo: {}, hi: {}, step: {} }},",
+                "OperandRow {{ name: {:?}, flags: {}, parts: {}, space: {}, ty: {}, len: {}, cond: {}, small: {}, first: {}, lo: {}, hi: {}, step: {} }},",
                 row.name,
                 row.flags,
                 row.parts,
@@ -75,6 +75,7 @@ pub fn forms(forms: &[Form], code: &[u16], tokens: &Tokens, out: &mut String) {
                 row.len,
                 row.cond,
                 row.small,
+                row.first,
                 row.lo,
                 row.hi,
                 row.step

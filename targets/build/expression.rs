@@ -158,15 +158,15 @@ impl Compiler<'_> {
         if self.peek() == "(" {
             return self.function(&word);
         }
+        if let Some(&number) = self.scope.types.get(&word) {
+            self.code.extend([op::PUSH, number]);
+            return Ok(());
+        }
         if let Some(slot) = self.slot(&word) {
             if self.accept("=") {
                 return self.membership(slot);
             }
             self.code.extend([op::PRESENT, slot]);
-            return Ok(());
-        }
-        if let Some(&number) = self.scope.types.get(&word) {
-            self.code.extend([op::PUSH, number]);
             return Ok(());
         }
         self.piece(&word)
@@ -222,7 +222,8 @@ impl Compiler<'_> {
         self.expect("(")?;
         let argument = self.next()?;
         self.expect(")")?;
-        let of_operand = ["arg", "is_imm", "is_vec", "is_sink", "is_pair", "is_symbol", "is_small", "is_reg"];
+        let of_operand =
+            ["arg", "is_imm", "is_vec", "is_sink", "is_pair", "is_symbol", "is_small", "is_reg", "is_selected"];
         if let Some(question) = of_operand.iter().position(|other| *other == name) {
             let operand = self.scope.operands.get(&argument).ok_or_else(|| format!("no operand `{argument}`"))?;
             self.dynamic = true;

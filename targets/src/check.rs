@@ -261,7 +261,10 @@ fn name(node: &Node, declarations: &Declarations, base: bool, needs: &mut Needs)
         None => return component(node, declarations, needs),
     };
     if node.minus {
-        return Err(refuse(node, format!("`-{text}` is no operand")));
+        return match symbol {
+            Symbol::Register(ty) => Ok(Shape::Minus(ty, None)),
+            _ => Err(refuse(node, format!("`-{text}` is no operand"))),
+        };
     }
     if node.not {
         return match symbol {
@@ -301,7 +304,10 @@ fn component(node: &Node, declarations: &Declarations, needs: &mut Needs) -> Res
         match declarations.lookup(base) {
             Some(Symbol::Register(ty)) => {
                 if let Some(selector) = node.selector {
-                    return Ok(Shape::Selected(ty, selector));
+                    return Ok(match node.minus {
+                        true => Shape::Minus(ty, Some(selector)),
+                        false => Shape::Selected(ty, selector),
+                    });
                 }
             }
             Some(Symbol::Vector(ty, lanes)) => {

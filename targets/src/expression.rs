@@ -32,9 +32,10 @@ pub(crate) enum Question {
     Symbol,
     Small,
     Register,
+    Selected,
 }
 
-const QUESTIONS: [Question; 8] = [
+const QUESTIONS: [Question; 9] = [
     Question::Present,
     Question::Immediate,
     Question::Vector,
@@ -43,6 +44,7 @@ const QUESTIONS: [Question; 8] = [
     Question::Symbol,
     Question::Small,
     Question::Register,
+    Question::Selected,
 ];
 
 /// The value of the code at `at`, with the mnemonic's pieces in `binding`. `operand` answers

@@ -20,6 +20,8 @@ pub enum Shape {
     NegatedPredicate,
     /// A register with a selector of bytes or halves: `%r1.b0`, `%r1.h1` (PTX ISA 9.7.20).
     Selected(RegType, Selector),
+    /// `-%r1`, as `vmad` allows.
+    Minus(RegType, Option<Selector>),
     /// A constant integer whose value does not matter.
     Immediate,
     /// An integer.
@@ -59,10 +61,20 @@ pub enum Selector {
     Byte(u8),
     /// `.h0`, `.h1`
     Half(u8),
-    /// `.h10` and its like: that many digits.
-    Halves(u8),
-    /// `.b3210` and its like: that many digits.
-    Bytes(u8),
+    /// `.h10` and its like.
+    Halves {
+        /// Digits.
+        count: u8,
+        /// The digits fall and are 0 or 1: also a mask of results.
+        mask: bool,
+    },
+    /// `.b3210` and its like.
+    Bytes {
+        /// Digits.
+        count: u8,
+        /// The digits fall and are at most 3: also a mask of results.
+        mask: bool,
+    },
 }
 
 /// What an instruction does with an operand.

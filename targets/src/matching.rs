@@ -42,6 +42,8 @@ pub(crate) struct OperandCheck {
     pub ty: u16,
     pub len: u16,
     pub presence: Presence,
+    /// Type of the first element of a vector, as `ty`.
+    pub first: u16,
     /// A 32-bit address register will do.
     pub small: bool,
     /// The space that a variable in the address must be in.
@@ -242,6 +244,7 @@ impl Candidate {
         OperandCheck {
             row,
             ty: code(row.ty, -1) as u16,
+            first: code(row.first, code(row.ty, -1)) as u16,
             len: code(row.len, 1) as u16,
             presence,
             small: code(row.small, 0) != 0,

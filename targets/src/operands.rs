@@ -2,7 +2,7 @@
 
 use crate::RegType;
 use crate::expression::Question;
-use crate::form::Shape;
+use crate::form::{Selector, Shape};
 use crate::matching::{Candidate, OperandCheck, Presence};
 use crate::tables::{self, flag};
 use crate::types::Class;
@@ -149,11 +149,7 @@ impl Matcher<'_> {
             Shape::Vector(_) if check.row.flags & flag::GROUP != 0 => true,
             Shape::Vector(count) => {
                 let elements = &self.arguments.shapes[from + 1..self.arguments.end(from)];
-                check.row.len != 0
-                    && count == check.len
-                    && elements.iter().all(|shape| {
-                        *shape == Shape::Sink && check.row.flags & flag::VECTOR_SINK != 0 || scalar_fits(check, *shape)
-                    })
+                check.row.len != 0 && count == check.len && vector_fits(check, elements)
             }
             Shape::WideRegister(ty, count) => {
                 check.row.len != 0 && u16::from(count) == check.len && scalar_fits(check, Shape::Register(ty))
@@ -162,6 +158,15 @@ impl Matcher<'_> {
             shape => check.len == 1 && scalar_fits(check, shape),
         }
     }
+}
+
+/// The first element may have a type of its own: an array index before coordinates.
+fn vector_fits(check: &OperandCheck, elements: &[Shape]) -> bool {
+    let first = OperandCheck { ty: check.first, ..*check };
+    elements.iter().enumerate().all(|(index, shape)| {
+        *shape == Shape::Sink && check.row.flags & flag::VECTOR_SINK != 0
+            || scalar_fits(if index == 0 { &first } else { check }, *shape)
+    })
 }
 
 fn base_fits(check: &OperandCheck, shape: Option<Shape>) -> bool {
@@ -190,7 +195,12 @@ fn scalar_fits(check: &OperandCheck, shape: Shape) -> bool {
     match shape {
         Shape::Register(ty) => flags & flag::IMM == 0 && type_fits(check, ty),
         Shape::NegatedPredicate => type_fits(check, RegType::Pred) && !written,
-        Shape::Selected(ty, _) => flags & flag::SELECT != 0 && type_fits(check, ty),
+        Shape::Selected(ty, selector) => selector_fits(flags, selector) && type_fits(check, ty),
+        Shape::Minus(ty, selector) => {
+            flags & flag::MINUS != 0
+                && selector.is_none_or(|selector| selector_fits(flags, selector))
+                && type_fits(check, ty)
+        }
         Shape::Sink => flags & flag::SINK != 0,
         Shape::Special => flags & flag::SYMBOL_OK != 0,
         Shape::SpecialOf(ty) => {
@@ -225,6 +235,18 @@ fn scalar_fits(check: &OperandCheck, shape: Shape) -> bool {
     }
 }
 
+/// Whether a video instruction takes the selector there (PTX ISA 9.7.20).
+fn selector_fits(flags: u32, selector: Selector) -> bool {
+    match selector {
+        Selector::Byte(_) => flags & (flag::SELECT | flag::MASK4) != 0,
+        Selector::Half(_) => flags & (flag::SELECT | flag::MASK2) != 0,
+        Selector::Halves { count, mask } => {
+            flags & flag::MASK2 != 0 && mask || flags & flag::SELECT2 != 0 && count == 2
+        }
+        Selector::Bytes { count, mask } => flags & flag::MASK4 != 0 && mask || flags & flag::SELECT4 != 0 && count == 4,
+    }
+}
+
 fn immediate_type(check: &OperandCheck, float: bool) -> bool {
     if check.row.flags & (flag::LABEL | flag::SYMBOL | flag::GROUP) != 0 {
         return false;
@@ -250,10 +272,17 @@ fn type_fits(check: &OperandCheck, ty: RegType) -> bool {
         (Class::Predicate, _) => 32,
         (Class::Opaque, _) => return ty == row.container,
     };
+    if row.container.class() == Class::Opaque {
+        // A texture or a surface by its 64-bit handle.
+        return class & 7 != 0 && ty.bits() == 64;
+    }
     let container = row.container.bits();
     if check.row.flags & flag::RELAXED != 0 && class & 7 != 0 {
         let integer = if row.accepts & 6 != 0 { 7 } else { 1 };
         return class & integer != 0 && ty.bits() >= container;
+    }
+    if check.row.flags & flag::RELAXED != 0 && class & 8 != 0 && row.name.starts_with('b') {
+        return ty.bits() >= container;
     }
     let byte = row.accepts & 64 != 0 && matches!(ty, RegType::B8 | RegType::B16);
     byte || row.accepts & class != 0 && ty.bits() == container
@@ -265,6 +294,11 @@ pub(crate) fn answer(arguments: &Arguments, places: &Places, question: Question,
     let Some(&shape) = arguments.shapes.get(usize::from(at)) else {
         return false;
     };
+    // A question about an address is one about its base.
+    let shape = match shape {
+        Shape::Address(_) => arguments.shapes.get(usize::from(at) + 1).copied().unwrap_or(shape),
+        _ => shape,
+    };
     match question {
         Question::Present => true,
         Question::Immediate => {
@@ -275,6 +309,7 @@ pub(crate) fn answer(arguments: &Arguments, places: &Places, question: Question,
         Question::Pair => at > 0 && arguments.shapes[usize::from(at) - 1] == Shape::Pair,
         Question::Symbol => matches!(shape, Shape::Symbol | Shape::Variable(_) | Shape::Element(_)),
         Question::Small => matches!(shape, Shape::Register(ty) if ty.bits() < 64),
+        Question::Selected => matches!(shape, Shape::Selected(..)),
         Question::Register => matches!(shape, Shape::Register(_)),
     }
 }

@@ -485,18 +485,7 @@ impl<'a> Reader<'a> {
             return;
         };
         leaf.text = self.text.get(start..self.at).unwrap_or(leaf.text);
-        let digits = part.get(1..).unwrap_or("");
-        let highest = digits.bytes().max().unwrap_or(b'9');
-        let count = digits.len() as u8;
-        let numbered = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-        let value = highest.wrapping_sub(b'0');
-        leaf.selector = match part.as_bytes()[0] {
-            b'b' if numbered && count == 1 && value < 4 => Some(Selector::Byte(value)),
-            b'h' if numbered && count == 1 && value < 2 => Some(Selector::Half(value)),
-            b'b' if numbered && value < 8 => Some(Selector::Bytes(count)),
-            b'h' if numbered && value < 4 => Some(Selector::Halves(count)),
-            _ => None,
-        };
+        leaf.selector = selector(part);
     }
 
     /// A number or a constant expression.
@@ -529,6 +518,24 @@ impl<'a> Reader<'a> {
     /// A constant integer expression (PTX ISA 4.6): operators by precedence, in one loop.
     pub(crate) fn constant(&mut self) -> Option<i64> {
         crate::constant::constant(self)
+    }
+}
+
+/// A selector of bytes or halves: a letter and digits.
+fn selector(part: &str) -> Option<Selector> {
+    let digits = part.get(1..)?.as_bytes();
+    let count = digits.len() as u8;
+    let highest = digits.iter().max()?.checked_sub(b'0')?;
+    if !digits.iter().all(u8::is_ascii_digit) || count > 4 {
+        return None;
+    }
+    let falls = digits.windows(2).all(|pair| pair[0] > pair[1]);
+    match part.as_bytes()[0] {
+        b'b' if count == 1 && highest < 4 => Some(Selector::Byte(highest)),
+        b'h' if count == 1 && highest < 2 => Some(Selector::Half(highest)),
+        b'b' if highest < 8 => Some(Selector::Bytes { count, mask: falls && highest < 4 }),
+        b'h' if highest < 4 => Some(Selector::Halves { count, mask: falls && highest < 2 }),
+        _ => None,
     }
 }
 

@@ -78,6 +78,8 @@ pub(crate) struct OperandRow {
     pub len: u32,
     pub cond: u32,
     pub small: u32,
+    /// Type of the first element of a vector, where it differs.
+    pub first: u32,
     pub lo: i64,
     pub hi: i64,
     /// Distance of the values from `lo` to `hi`; 0: powers of two.
@@ -111,6 +113,11 @@ pub(crate) mod flag {
     pub const SYMBOL_OK: u32 = 1 << 15;
     pub const ABSOLUTE: u32 = 1 << 16;
     pub const VECTOR_SINK: u32 = 1 << 17;
+    pub const MASK2: u32 = 1 << 18;
+    pub const SELECT2: u32 = 1 << 19;
+    pub const MASK4: u32 = 1 << 20;
+    pub const SELECT4: u32 = 1 << 21;
+    pub const MINUS: u32 = 1 << 22;
 }
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
