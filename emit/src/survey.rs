@@ -4,9 +4,10 @@ use crate::EmitOptions;
 use crate::error::EmitError;
 use cranelift_entity::SecondaryMap;
 use ptxc_mir::{
-    Callee, Function, GroupKind, LocId, Module, Op, OpaqueKind, Operand, ParamType, RegClass, Signature, SymId,
+    Callee, Function, GlobalId, GroupKind, LocId, Module, Op, OpaqueKind, Operand, ParamType, RegClass, Signature,
+    SymId,
 };
-use ptxc_targets::{FormError, PtxVersion, RegType, Shape, SpecialReg, resolve};
+use ptxc_targets::{FormError, PtxVersion, RegType, Shape, Space, SpecialReg, resolve};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -15,8 +16,8 @@ use smallvec::SmallVec;
 pub(crate) enum Meaning {
     #[default]
     Nothing,
-    Global,
-    Opaque,
+    Global(GlobalId),
+    Opaque(OpaqueKind),
     Function(usize),
     Declaration(usize),
 }
@@ -101,11 +102,11 @@ fn meanings(module: &Module) -> Result<SecondaryMap<SymId, Meaning>, EmitError> 
         meaning[symbol] = what;
         Ok(())
     };
-    for global in module.globals.values() {
-        define(global.symbol, Meaning::Global)?;
+    for (id, global) in module.globals.iter() {
+        define(global.symbol, Meaning::Global(id))?;
     }
     for opaque in &module.opaques {
-        define(opaque.symbol, Meaning::Opaque)?;
+        define(opaque.symbol, Meaning::Opaque(opaque.kind))?;
     }
     for (i, func) in module.functions.iter().enumerate() {
         define(func.name, Meaning::Function(i))?;
@@ -225,7 +226,7 @@ impl Surveyor<'_> {
                 let place = || place(self.module, func, data.loc);
                 match data.op {
                     Op::Ptx(opcode) => {
-                        let hash = shape_hash(func, operands);
+                        let hash = Shapes { func, module: self.module, meaning: &self.survey.meaning }.hash(operands);
                         let seen = self.forms.get(opcode.index()).is_some_and(|f| f.contains(&hash));
                         if !seen {
                             self.form(func, opcode, operands, hash, &place)?;
@@ -275,7 +276,9 @@ impl Surveyor<'_> {
         hash: u64,
         place: &dyn Fn() -> String,
     ) -> Result<(), EmitError> {
-        shapes(func, operands, &mut self.shapes);
+        let shapes = Shapes { func, module: self.module, meaning: &self.survey.meaning };
+        self.shapes.clear();
+        self.shapes.extend((0..operands.len()).filter_map(|at| shapes.of(operands, at)));
         match resolve(self.module.opcodes.toks(opcode), &self.shapes) {
             Ok(form) => {
                 let version = form
@@ -321,50 +324,91 @@ fn params_size(signature: &Signature) -> u64 {
     size
 }
 
-/// A number that is equal for operand lists of equal shape.
-fn shape_hash(func: &Function, operands: &[Operand]) -> u64 {
-    let mut hash = operands.len() as u64;
-    for &operand in operands {
-        let code = match operand {
-            Operand::Def(v) | Operand::Use(v) | Operand::UseNot(v) | Operand::DefUse { def: v, .. } => {
-                func.vregs[v] as u64
-            }
-            Operand::Imm(_) | Operand::F32(_) | Operand::F64(_) => 5,
-            Operand::Sink => 6,
-            Operand::Sym(..) | Operand::Param(..) | Operand::RetParam(..) | Operand::Depot(_) => 7,
-            Operand::SReg(_) => 8,
-            Operand::Label(_) => 9,
-            Operand::Offset(_) => continue,
-            Operand::Open(kind, n) => 16 + (kind as u64) + (u64::from(n) << 8),
-        };
-        hash = (hash.rotate_left(5) ^ code).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    hash
+/// What an operand's shape depends on.
+struct Shapes<'a> {
+    func: &'a Function,
+    module: &'a Module,
+    meaning: &'a SecondaryMap<SymId, Meaning>,
 }
 
-/// The shapes that the tables ask for: flat, in preorder, groups with their number of elements.
-fn shapes(func: &Function, operands: &[Operand], out: &mut Vec<Shape>) {
-    out.clear();
-    for (i, &operand) in operands.iter().enumerate() {
-        out.push(match operand {
-            Operand::Def(v) | Operand::Use(v) | Operand::UseNot(v) | Operand::DefUse { def: v, .. } => {
-                Shape::Register(func.vregs[v].ptx_type())
+impl Shapes<'_> {
+    /// The shape of one slot; groups are counted in `operands` after slot `at`. Offsets have none.
+    fn of(&self, operands: &[Operand], at: usize) -> Option<Shape> {
+        Some(match operands[at] {
+            Operand::Def(v) | Operand::Use(v) | Operand::DefUse { def: v, .. } => {
+                Shape::Register(self.func.vregs[v].ptx_type())
             }
-            Operand::Imm(_) | Operand::F32(_) | Operand::F64(_) => Shape::Immediate,
+            Operand::UseNot(_) => Shape::NegatedPredicate,
+            Operand::Imm(_) => Shape::Immediate,
+            Operand::F32(_) => Shape::Float(Some(false)),
+            Operand::F64(_) => Shape::Float(Some(true)),
             Operand::Sink => Shape::Sink,
-            Operand::Sym(..) | Operand::Param(..) | Operand::RetParam(..) | Operand::Depot(_) => Shape::Symbol,
-            Operand::SReg(_) => Shape::Special,
+            Operand::Sym(symbol, _) => self.symbol(symbol),
+            Operand::Param(i, _) => match self.func.signature.params.get(i as usize).map(|p| p.ty) {
+                Some(ParamType::Opaque(kind)) => Shape::Opaque(opaque_type(kind)),
+                _ => Shape::Variable(Space::Param),
+            },
+            Operand::RetParam(..) => Shape::Variable(Space::Param),
+            Operand::Depot(_) => Shape::Variable(Space::Local),
+            Operand::SReg(register) => Shape::SpecialOf(register.ty()),
             Operand::Label(_) => Shape::Label,
-            Operand::Offset(_) => continue,
+            Operand::Offset(_) => return None,
             Operand::Open(kind, n) => {
-                let inside = operands.get(i + 1..i + 1 + usize::from(n)).unwrap_or_default();
+                let inside = operands.get(at + 1..at + 1 + usize::from(n)).unwrap_or_default();
                 let elements = ptxc_mir::operand::top_level(inside).count();
                 match kind {
-                    GroupKind::Vector | GroupKind::Paren => Shape::Vector(elements as u16),
+                    GroupKind::Vector => Shape::Vector(elements as u16),
+                    GroupKind::Paren => Shape::Group(elements as u16),
                     GroupKind::Address => Shape::Address(elements as u8),
                     GroupKind::Pair => Shape::Pair,
                 }
             }
-        });
+        })
+    }
+
+    fn symbol(&self, symbol: SymId) -> Shape {
+        match self.meaning[symbol] {
+            Meaning::Global(id) => Shape::Variable(match self.module.globals[id].space {
+                ptxc_mir::Space::Global => Space::Global,
+                ptxc_mir::Space::Const => Space::Const,
+                ptxc_mir::Space::Shared => Space::Shared,
+                ptxc_mir::Space::Local => Space::Local,
+            }),
+            Meaning::Opaque(kind) => Shape::Opaque(opaque_type(kind)),
+            _ => Shape::Symbol,
+        }
+    }
+
+    /// A number that is equal for operand lists of equal shape, without making the shapes.
+    fn hash(&self, operands: &[Operand]) -> u64 {
+        let mut hash = operands.len() as u64;
+        for (i, &operand) in operands.iter().enumerate() {
+            let code = match operand {
+                Operand::Def(v) | Operand::Use(v) | Operand::DefUse { def: v, .. } => self.func.vregs[v] as u64,
+                Operand::UseNot(_) => 5,
+                Operand::Imm(_) => 6,
+                Operand::Offset(_) => continue,
+                Operand::Open(kind, n) => 16 + (kind as u64) + (u64::from(n) << 8),
+                _ => match self.of(operands, i) {
+                    Some(Shape::Variable(space)) => 32 + space as u64,
+                    Some(Shape::Opaque(ty)) => 64 + ty as u64,
+                    Some(Shape::SpecialOf(ty)) => 96 + ty as u64,
+                    Some(Shape::Float(double)) => 7 + u64::from(double == Some(true)),
+                    Some(Shape::Sink) => 9,
+                    Some(Shape::Label) => 10,
+                    _ => 11,
+                },
+            };
+            hash = (hash.rotate_left(5) ^ code).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        hash
+    }
+}
+
+fn opaque_type(kind: OpaqueKind) -> RegType {
+    match kind {
+        OpaqueKind::Texture => RegType::Texref,
+        OpaqueKind::Surface => RegType::Surfref,
+        OpaqueKind::Sampler => RegType::Samplerref,
     }
 }

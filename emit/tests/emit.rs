@@ -55,6 +55,38 @@ fn a_version_asked_for_is_used_or_refused() {
     assert_eq!(error, "the target needs PTX ISA version 7.0, but version 6.5 was asked for");
 }
 
+/// A kernel of one instruction with B32 registers.
+fn one_instruction(target: &str, mnemonic: &str, sources: usize) -> Module {
+    let mut m = module(target);
+    function(&mut m, "k", FuncKind::Kernel, Signature::default(), |m, b| {
+        let [d, s] = std::array::from_fn(|_| b.vreg(RegClass::B32));
+        let op = m.opcodes.intern_text(mnemonic).unwrap();
+        b.inst(op).def(d).operands(&vec![Operand::Use(s); sources]).finish();
+        b.terminate(RET);
+    });
+    m
+}
+
+#[test]
+fn instructions_raise_the_version_or_are_refused() {
+    check_lines(&emit(&one_instruction("sm_75", "tanh.approx.f32", 1)), &[".version 7.0", "tanh.approx.f32 %r1, %r2;"]);
+    let mut m = one_instruction("sm_75", "tanh.approx.f32", 1);
+    m.ptx_version = PtxVersion::new(6, 5);
+    let error = emit_module(&m, &EmitOptions::default()).unwrap_err().to_string();
+    assert_eq!(error, "in `k`: `tanh.approx.f32` needs PTX ISA version 7.0, but version 6.5 was asked for");
+    let m = one_instruction("sm_75", "add.rn.bf16x2", 2);
+    let error = emit_module(&m, &EmitOptions::default()).unwrap_err();
+    assert!(matches!(&error, EmitError::Refused { .. }) && error.to_string().contains("sm_90"), "{error}");
+}
+
+#[test]
+fn forms_that_no_table_has_are_refused_under_strict() {
+    let m = one_instruction("sm_80", "add.s32", 1);
+    let strict = EmitOptions { strict: true, ..EmitOptions::default() };
+    assert!(matches!(emit_module(&m, &strict), Err(EmitError::Form { .. })));
+    assert!(emit_module(&m, &EmitOptions::default()).is_ok());
+}
+
 #[test]
 fn features_of_declarations_raise_the_version() {
     let mut m = module("sm_75");
