@@ -1,25 +1,21 @@
 //! `runtests`: the runner as a command.
 
-use super::config::Config;
-use super::suite::{self, Ending, Failure, Finished, Settings, Test};
+use super::shared_options::{self, SharedOptions, quote};
+use super::suite::{self, Ending, Failure, Finished, Test};
 use crate::ere::Regex;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "\
+const USAGE_BEFORE: &str = "\
 Runs the commands in the RUN lines of test files.
 
 Usage: runtests [options] <file or folder>...
 
   -j, --jobs <N>           tests at once (default: one for each processor)
   --filter <regex>         only tests whose names match
-  --feature <name>         what tests may require; more than once
-  -D <name>=<value>        %name and %{name} in RUN lines
-  --path <folder>          where commands are looked for first; more than once
-  --timeout <seconds>      for one test (default: 300)
-  --output <folder>        where tests write (default: target/runtests)
+";
+const USAGE_AFTER: &str = "\
   --external-filecheck     run filecheck as a process
   --stop                   start no more tests after a failure
   --slowest <N>            name the slowest tests
@@ -32,16 +28,13 @@ The exit status is 0 if nothing failed, 1 if something did, and 2 if nothing cou
 ";
 
 /// A parsed command line.
+#[derive(Default)]
 struct Arguments {
     paths: Vec<String>,
-    /// The options, as they were given, for repeating a test.
-    repeated: Vec<String>,
-    jobs: usize,
+    shared: SharedOptions,
+    jobs: Option<usize>,
     filter: Option<String>,
-    config: Config,
-    search: Vec<String>,
-    output: Option<String>,
-    filecheck_in_process: bool,
+    filecheck_as_process: bool,
     stop: bool,
     slowest: usize,
     list: bool,
@@ -51,22 +44,7 @@ struct Arguments {
 }
 
 fn parse(given: &[String]) -> Result<Arguments, String> {
-    let mut arguments = Arguments {
-        paths: Vec::new(),
-        repeated: Vec::new(),
-        jobs: std::thread::available_parallelism().map_or(1, usize::from),
-        filter: None,
-        config: Config { timeout: Some(Duration::from_secs(300)), ..Config::default() },
-        search: Vec::new(),
-        output: None,
-        filecheck_in_process: true,
-        stop: false,
-        slowest: 0,
-        list: false,
-        quiet: false,
-        verbose: false,
-        help: false,
-    };
+    let mut arguments = Arguments::default();
     let mut words = given.iter();
     while let Some(word) = words.next() {
         let (name, inline) = match word.split_once('=') {
@@ -79,46 +57,21 @@ fn parse(given: &[String]) -> Result<Arguments, String> {
         };
         let number = |text: String| text.parse().map_err(|_| format!("'{text}' is no number"));
         match name {
-            "-j" | "--jobs" => arguments.jobs = number(value()?)?,
+            "-j" | "--jobs" => arguments.jobs = Some(number(value()?)?),
             "--filter" => arguments.filter = Some(value()?),
             "--slowest" => arguments.slowest = number(value()?)?,
-            "--external-filecheck" => arguments.filecheck_in_process = false,
+            "--external-filecheck" => arguments.filecheck_as_process = true,
             "--stop" => arguments.stop = true,
             "-l" | "--list" => arguments.list = true,
             "-q" | "--quiet" => arguments.quiet = true,
             "-v" | "--verbose" => arguments.verbose = true,
             "-h" | "--help" => arguments.help = true,
-            "--feature" | "--path" | "--output" | "--timeout" | "-D" => {
-                let value = value()?;
-                arguments.repeated.extend([name.to_string(), quote(&value)]);
-                match name {
-                    "--feature" => _ = arguments.config.features.insert(value),
-                    "--path" => arguments.search.push(value),
-                    "--output" => arguments.output = Some(value),
-                    "--timeout" => {
-                        let seconds = number(value)? as u64;
-                        arguments.config.timeout = Some(Duration::from_secs(seconds));
-                    }
-                    _ => {
-                        let (name, value) = value.split_once('=').ok_or("-D needs name=value")?;
-                        arguments.config.substitutions.insert(name.to_string(), value.to_string());
-                    }
-                }
-            }
+            _ if SharedOptions::has(name) => arguments.shared.set(name, value()?)?,
             _ if name.starts_with('-') => return Err(format!("unknown option '{word}'")),
             _ => arguments.paths.push(word.clone()),
         }
     }
     Ok(arguments)
-}
-
-/// Quotes a word for a shell where it needs to be.
-fn quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
 
 /// Runs the command; returns its exit status.
@@ -130,45 +83,18 @@ pub fn main(given: &[String]) -> i32 {
     })
 }
 
-fn settings(arguments: &Arguments) -> Result<Settings, String> {
-    let mut environment: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    // The programs beside this one are those that were built with it.
-    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_path_buf()));
-    let given = arguments.search.iter().map(PathBuf::from);
-    let mut search: Vec<PathBuf> = given.chain(beside).collect();
-    for folder in &mut search {
-        *folder = std::path::absolute(&*folder).map_err(|error| error.to_string())?;
-    }
-    let inherited = environment.get("PATH").cloned().unwrap_or_default();
-    search.extend(std::env::split_paths(&inherited));
-    let search = std::env::join_paths(search).map_err(|error| error.to_string())?;
-    environment.insert("PATH".to_string(), search.to_string_lossy().into_owned());
-    let output = match &arguments.output {
-        Some(output) => PathBuf::from(output),
-        None if PathBuf::from("target").is_dir() => PathBuf::from("target/runtests"),
-        None => std::env::temp_dir().join("runtests"),
-    };
-    Ok(Settings {
-        config: arguments.config.clone(),
-        environment,
-        output: std::path::absolute(output).map_err(|error| error.to_string())?,
-        jobs: arguments.jobs,
-        filecheck_in_process: arguments.filecheck_in_process,
-        stop_at_failure: arguments.stop,
-    })
-}
-
 fn run(arguments: &Arguments) -> Result<i32, String> {
     if arguments.help {
-        print!("{USAGE}");
+        print!("{USAGE_BEFORE}{}{USAGE_AFTER}", shared_options::USAGE);
         return Ok(0);
     }
     if arguments.paths.is_empty() {
         return Err("no test given; try --help".to_string());
     }
-    let settings = settings(arguments)?;
+    let mut settings = arguments.shared.settings()?;
+    settings.jobs = arguments.jobs.unwrap_or(settings.jobs);
+    settings.filecheck_in_process = !arguments.filecheck_as_process;
+    settings.stop_at_failure = arguments.stop;
     let mut tests = suite::find_tests(&arguments.paths, &settings)?;
     if let Some(filter) = &arguments.filter {
         let regex = Regex::new(filter.as_bytes(), false).map_err(|error| format!("--filter: {error}"))?;
@@ -243,7 +169,7 @@ fn write_failure(
             }
         }
     }
-    let options: String = arguments.repeated.iter().map(|word| format!("{word} ")).collect();
+    let options: String = arguments.shared.given.iter().map(|word| format!("{word} ")).collect();
     writeln!(out, "---- to repeat ----")?;
     writeln!(out, "runtests {options}{}", quote(&test.name))?;
     writeln!(out, "cd {} && {}", quote(&failure.directory.to_string_lossy()), failure.command)

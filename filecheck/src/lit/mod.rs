@@ -5,5 +5,6 @@ pub mod condition;
 pub mod config;
 pub mod execute;
 pub mod script;
+pub(crate) mod shared_options;
 pub mod shell;
 pub mod suite;

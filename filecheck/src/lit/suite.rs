@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+/// How long a test may take where nothing says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// How the tests are run.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -260,7 +263,7 @@ fn run_script(test: &Test, script: &Script, settings: &Settings) -> Result<Optio
     let mut shell = Shell {
         directory: substitutions.directory.clone(),
         environment: settings.environment.clone(),
-        deadline: test.config.timeout.map(|timeout| Instant::now() + timeout),
+        deadline: Instant::now().checked_add(test.config.timeout.unwrap_or(DEFAULT_TIMEOUT)),
         filecheck_in_process: settings.filecheck_in_process,
     };
     for line in &script.run {
