@@ -4,6 +4,8 @@ use super::generate::{Language, function_name};
 
 /// Directives for one piece of the output.
 pub struct Block {
+    /// The prefix they begin with.
+    pub prefix: String,
     /// The function they are about.
     pub function: Option<String>,
     /// The directives, without comment marks.
@@ -95,7 +97,7 @@ mod tests {
 
     fn block(function: Option<&str>, lines: &[&str]) -> Block {
         let lines = lines.iter().map(|line| line.to_string()).collect();
-        Block { function: function.map(str::to_string), lines }
+        Block { prefix: "CHECK".to_string(), function: function.map(str::to_string), lines }
     }
 
     #[test]

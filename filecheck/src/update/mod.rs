@@ -60,11 +60,19 @@ pub fn update(test: &Test, settings: &Settings, force: bool) -> Result<Updated, 
         }
     }
     let blocks = blocks(&checked, &prefixes)?;
+    for run in &checked {
+        let is_unused = |prefix: &&String| !blocks.iter().any(|block| block.prefix == **prefix);
+        let unused: Vec<&str> = run.prefixes.iter().filter(is_unused).map(String::as_str).collect();
+        if !unused.is_empty() && !run.options.allow_unused_prefixes {
+            let list = unused.join(", ");
+            return Err(format!("line {}: nothing is said with the prefixes {list}: leave them out", run.line));
+        }
+    }
     let new = edit::replace(&text, comment_mark(&text), &prefixes, &blocks);
     // What does not pass now never will.
     for run in &checked {
-        let options = Options { allow_unused_prefixes: run.options.allow_unused_prefixes, ..run.options.clone() };
-        let result = Checker::new(options).check(&test.name, new.clone(), "output", run.output.clone());
+        let checker = Checker::new(run.options.clone());
+        let result = checker.check(&test.name, new.clone(), "output", run.output.clone());
         if !result.passed() {
             let messages = String::from_utf8_lossy(&result.render(false)).into_owned();
             return Err(format!("line {}: the generated directives do not hold:\n{messages}", run.line));
@@ -164,7 +172,7 @@ fn blocks(checked: &[Checked], prefixes: &[String]) -> Result<Vec<Block>, String
         for prefix in prefixes.iter().filter(|prefix| used.contains(prefix)) {
             let run = checked.iter().find(|run| run.prefixes.contains(prefix) && find(run, "").is_some());
             if let Some(lines) = run.and_then(|run| find(run, prefix)) {
-                blocks.push(Block { function: function.cloned(), lines });
+                blocks.push(Block { prefix: prefix.clone(), function: function.cloned(), lines });
             }
         }
     }
@@ -222,6 +230,13 @@ mod tests {
         let test = "; RUN: echo a | filecheck %s\n; RUN: echo b | filecheck %s\n";
         let error = updated(test, true).unwrap_err();
         assert!(error.contains("differs between runs with the same prefixes (CHECK)"), "{error}");
+    }
+
+    #[test]
+    fn prefixes_with_nothing_to_say_are_an_error() {
+        let test = "; RUN: echo a | filecheck %s --check-prefixes=ALL,ONE\n";
+        let error = updated(test, true).unwrap_err();
+        assert!(error.contains("nothing is said with the prefixes ONE"), "{error}");
     }
 
     #[test]
