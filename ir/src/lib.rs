@@ -16,6 +16,8 @@ pub mod opcode;
 pub mod printer;
 pub mod reader;
 pub mod target_ops;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod types;
 pub mod verifier;
 

@@ -477,7 +477,13 @@ impl OneInst<'_, '_> {
         let TargetOp::Known { toks, guard, operands } = &self.func.dfg.target_ops[id] else { return };
         self.put("ptx.");
         if let Some((arg, negated)) = guard {
-            self.put(if *negated { "@!" } else { "@" });
+            // `@true` would be the name of a symbol.
+            let constant = self.args.get(usize::from(*arg)).is_some_and(|v| self.func.dfg.as_const(*v).is_some());
+            self.put(match (negated, constant) {
+                (true, _) => "@!",
+                (false, true) => "@ ",
+                (false, false) => "@",
+            });
             self.arg(usize::from(*arg));
             self.put(" ");
         }

@@ -115,16 +115,23 @@ fn shape(view: &View) -> Checked {
 
 /// Rules of conversions: what the opcode converts from and to.
 fn convert(view: &View) -> Checked {
-    let (from, to) = (view.ty(0), view.data.ty);
+    conversion(view.op(), view.ty(0), view.data.ty)
+}
+
+/// True when the conversion converts `from` to `to`.
+pub(crate) fn converts(op: Opcode, from: Type, to: Type) -> bool {
+    in_set(op.info().types, to) && conversion(op, from, to).is_ok()
+}
+
+fn conversion(op: Opcode, from: Type, to: Type) -> Checked {
     let kinds = |holds: bool, what: &str| {
-        require(holds, Rule::ConversionKind, || format!("`{}` converts {what}, not {from} to {to}", view.text()))
+        require(holds, Rule::ConversionKind, || format!("`{}` converts {what}, not {from} to {to}", op.text()))
     };
     let width = |holds: bool, what: &str| {
-        require(holds, Rule::ConversionWidth, || format!("`{}` {what}; {from} to {to} does not", view.text()))
+        require(holds, Rule::ConversionWidth, || format!("`{}` {what}; {from} to {to} does not", op.text()))
     };
     let float = |ty: Type| ty.is_float_like();
     let computing = |ty: Type| ty.float_kind().is_some_and(is_computing);
-    let op = view.op();
     if op != Opcode::Bitcast {
         let same = from.lanes() == to.lanes() && from.is_vector() == to.is_vector();
         kinds(same, "vectors to vectors with the same lanes")?;
