@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::constants::constants_of;
-use super::cursor::{Cursor, clip, hint};
+use super::cursor::{Cursor, clip, counted, hint, hint_name};
 use super::lexer::{Kind, Source, Token};
 use super::types::{Context, starts_type, value_type};
 use super::{FuncSpans, PResult, ReadError};
@@ -54,6 +54,8 @@ pub(super) struct Body<'m, 'a> {
     /// `gep`s whose pointer's type was not known when they were read.
     geps: Vec<Inst>,
     current: Option<Block>,
+    /// It is reported already that instructions stand before the first label.
+    headless: bool,
 }
 
 /// Reads the body in `tokens` into the function.
@@ -77,6 +79,7 @@ pub(super) fn read<'a>(
         expected: Vec::new(),
         geps: Vec::new(),
         current: None,
+        headless: false,
     };
     let ranges = split(src, tokens);
     let mut statements = Vec::with_capacity(ranges.len());
@@ -104,6 +107,7 @@ pub(super) fn read<'a>(
 
 fn collect(result: PResult<()>, errors: &mut Vec<ReadError>) {
     if let Err(error) = result
+        && !error.is_consequence()
         && errors.len() < super::MAX_ERRORS
     {
         errors.push(*error);
@@ -141,17 +145,9 @@ fn split(src: &Source, (start, end): (usize, usize)) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// True when the statement is a label: a word (or quoted name) before `:`, `(%name :`, or a loop annotation.
+/// True when the statement is a label: a word or quoted name up to a colon, which ends no instruction.
 fn is_label(c: &Cursor) -> bool {
-    if !matches!(c.kind(), Kind::Word | Kind::String) {
-        return false;
-    }
-    match c.ahead(1).kind {
-        Kind::Colon => true,
-        Kind::LParen => c.ahead(2).kind == Kind::Local && c.ahead(3).kind == Kind::Colon,
-        Kind::Word => matches!(c.text_ahead(1), "unroll" | "pipeline") && c.ahead(2).kind == Kind::LParen,
-        _ => false,
-    }
+    matches!(c.kind(), Kind::Word | Kind::String) && c.last_kind() == Kind::Colon
 }
 
 /// True for names that the printer makes up: they are not kept, so that numbers stay dense.
@@ -189,6 +185,9 @@ impl<'a> Body<'_, 'a> {
             c.advance();
         }
         let Some(block) = self.current else {
+            if std::mem::replace(&mut self.headless, true) {
+                return Err(Box::new(ReadError::consequence()));
+            }
             return Err(c.error_at(start, "an instruction stands before the label of the first block"));
         };
         let args = ValueList::new();
@@ -319,10 +318,10 @@ impl<'a> Body<'_, 'a> {
         } else if given != made {
             let named = Cursor::new(src, statement.names.0, statement.names.1).token();
             let message = format!(
-                "`{}` has {made} result{}, {given} {} given",
+                "`{}` has {}, {} left of `=`",
                 clip(c.lexeme(op)),
-                if made == 1 { "" } else { "s" },
-                if given == 1 { "name is" } else { "names are" }
+                counted(made, "result"),
+                counted(given, "name")
             );
             return Err(c.error_at(named, message));
         }
@@ -389,7 +388,7 @@ impl<'a> Body<'_, 'a> {
         if let Some((value, _)) = self.values.get(&name) {
             return Ok(*value);
         }
-        let known = hint(&name, self.values.keys().map(AsRef::as_ref));
+        let known = hint_name("%", &name, self.values.keys().map(AsRef::as_ref));
         Err(c.error_at(token, format!("unknown value `%{}`{known}", clip(&name))))
     }
 
@@ -455,7 +454,7 @@ impl<'a> Body<'_, 'a> {
             Ok(())
         })?;
         if list.len() != lanes {
-            return Err(c.error_at(open, format!("{} lanes are given, {ty} has {lanes}", list.len())));
+            return Err(c.error_at(open, format!("{ty} has {}, {} given", counted(lanes, "lane"), list.len())));
         }
         Ok(self.dfg.constant(ty, ConstData::Vector(list)))
     }
@@ -502,12 +501,12 @@ impl<'a> Body<'_, 'a> {
 
 /// The message for one value too many.
 pub(super) fn too_many(what: &str, takes: usize) -> String {
-    format!("{what} takes {takes} value{}, more are given", if takes == 1 { "" } else { "s" })
+    format!("{what} takes {}, more are given", counted(takes, "value"))
 }
 
 /// The message for missing values.
 pub(super) fn too_few(what: &str, takes: usize, given: usize) -> String {
-    format!("{what} takes {takes} value{}, {given} given", if takes == 1 { "" } else { "s" })
+    format!("{what} takes {}, {given} given", counted(takes, "value"))
 }
 
 fn mismatch(expected: Type, found: Type, token: Token) -> ReadError {

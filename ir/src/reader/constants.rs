@@ -3,10 +3,10 @@
 use rustc_apfloat::Float;
 use rustc_apfloat::ieee::{BFloat, Half};
 
-use super::PResult;
-use super::cursor::{Cursor, clip, hint, integer};
+use super::cursor::{Cursor, clip, counted, hint_name, integer};
 use super::lexer::{Kind, Token};
 use super::types::Context;
+use super::{PResult, ReadError};
 use crate::entities::{FuncId, GlobalId};
 use crate::module::{Init, Symbol};
 use crate::types::{AggDef, FloatKind, MemType, Scalar, Type};
@@ -134,8 +134,11 @@ impl<'a> Context<'a> {
     pub fn symbol(&self, c: &Cursor<'_, 'a>, token: Token) -> PResult<Symbol> {
         let name = c.name(token)?;
         self.module.symbol(&name).ok_or_else(|| {
+            if self.broken.contains(&name) {
+                return Box::new(ReadError::consequence());
+            }
             let globals = self.module.globals.values().map(|g| g.name.as_str());
-            let known = hint(&name, globals.chain(self.module.funcs.values().map(|f| f.name.as_str())));
+            let known = hint_name("@", &name, globals.chain(self.module.funcs.values().map(|f| f.name.as_str())));
             c.error_at(token, format!("unknown symbol `@{}`{known}", clip(&name)))
         })
     }
@@ -215,7 +218,7 @@ impl<'a> Context<'a> {
                     let token = c.advance();
                     let bytes = c.string(token)?;
                     if bytes.len() as u64 != *len {
-                        let message = format!("the string has {} bytes, the array {len}", bytes.len());
+                        let message = format!("the string has {}, the array {len}", counted(bytes.len(), "byte"));
                         return Err(c.error_at(token, message));
                     }
                     Ok(Init::Bytes(bytes))
@@ -233,10 +236,11 @@ impl<'a> Context<'a> {
                             list.push(self.init(c, *ty)?);
                             Ok(())
                         }
-                        None => Err(c.error(format!("the struct has only {} fields", fields.len()))),
+                        None => Err(c.error(format!("the struct has only {}", counted(fields.len(), "field")))),
                     })?;
                     if list.len() != fields.len() {
-                        let message = format!("{} fields are given, the struct has {}", list.len(), fields.len());
+                        let message =
+                            format!("the struct has {}, {} given", counted(fields.len(), "field"), list.len());
                         return Err(c.error_at(open, message));
                     }
                     Ok(Init::List(list))
@@ -253,7 +257,7 @@ impl<'a> Context<'a> {
             Ok(())
         })?;
         if list.len() as u64 != len {
-            return Err(c.error_at(open, format!("{} elements are given, the type has {len}", list.len())));
+            return Err(c.error_at(open, format!("the type has {len} elements, {} given", list.len())));
         }
         Ok(Init::List(list))
     }

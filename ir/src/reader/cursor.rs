@@ -45,6 +45,12 @@ impl<'s, 'a> Cursor<'s, 'a> {
         Token { kind: Kind::End, first_on_line: false, first_column: false, start: last, end: last }
     }
 
+    /// Kind of the last token of the stretch.
+    pub fn last_kind(&self) -> Kind {
+        let last = self.end.checked_sub(1).filter(|last| *last >= self.at);
+        last.and_then(|at| self.src.tokens.get(at)).map_or(Kind::End, |t| t.kind)
+    }
+
     /// Kind of the next token.
     pub fn kind(&self) -> Kind {
         self.token().kind
@@ -210,9 +216,14 @@ pub(crate) fn integer(text: &str) -> Option<(bool, u128)> {
     Some((negative, magnitude))
 }
 
+/// `1 name`, `2 names`.
+pub(crate) fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// The candidate closest to `word`, if it is close enough to be a misspelling of it.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    if word.len() > 40 {
+    if !(3..=40).contains(&word.len()) {
         return None;
     }
     let limit = (word.len() / 3).clamp(1, 3);
@@ -244,5 +255,10 @@ fn edit_distance(a: &[u8], b: &[u8]) -> usize {
 
 /// `; did you mean …`, or nothing.
 pub(crate) fn hint<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> String {
-    nearest(word, candidates).map_or_else(String::new, |c| format!("; did you mean `{c}`?"))
+    hint_name("", word, candidates)
+}
+
+/// As [`hint`], for names behind a sigil.
+pub(crate) fn hint_name<'c>(sigil: &str, word: &str, candidates: impl Iterator<Item = &'c str>) -> String {
+    nearest(word, candidates).map_or_else(String::new, |c| format!("; did you mean `{sigil}{c}`?"))
 }

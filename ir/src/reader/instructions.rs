@@ -5,7 +5,7 @@ use smallvec::smallvec;
 
 use super::PResult;
 use super::body::{Body, Parsed, Results};
-use super::cursor::{Cursor, clip, hint};
+use super::cursor::{Cursor, clip, counted, hint};
 use super::lexer::Kind;
 use super::types::value_type;
 use crate::entities::Value;
@@ -183,7 +183,10 @@ impl<'a> Body<'_, 'a> {
                     args.push(self.operand(c, scalar)?);
                 }
                 if args.len() != ty.lanes() as usize {
-                    return Err(c.error_at(token, format!("{} lanes are given, {ty} has {}", args.len(), ty.lanes())));
+                    return Err(c.error_at(
+                        token,
+                        format!("{ty} has {}, {} given", counted(ty.lanes() as usize, "lane"), args.len()),
+                    ));
                 }
                 Ok(self.make(op, ty, &args, Extra::None, smallvec![ty]))
             }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::cursor::{Cursor, clip, hint};
+use super::cursor::{Cursor, clip, counted, hint};
 use super::lexer::{Kind, Source, Token};
 use super::types::Context;
 use super::{PResult, ReadError, SpanMap};
@@ -89,7 +89,12 @@ pub(super) struct Items<'s, 'a> {
 pub(super) fn read(src: &Source<'_>, errors: &mut Vec<ReadError>) -> (Module, SpanMap) {
     let mut items = Items {
         src,
-        cx: Context { module: Module::new(), named: FxHashMap::default() },
+        cx: Context {
+            module: Module::new(),
+            named: FxHashMap::default(),
+            broken: FxHashSet::default(),
+            broken_types: FxHashSet::default(),
+        },
         spans: SpanMap::default(),
         symbols: FxHashMap::default(),
         bodies: Vec::new(),
@@ -104,7 +109,8 @@ pub(super) fn read(src: &Source<'_>, errors: &mut Vec<ReadError>) -> (Module, Sp
                 && errors.len() < super::MAX_ERRORS
                 && let Err(error) = items.item(&mut cursor)
             {
-                errors.push(*error);
+                items.mark_broken(*start, *end);
+                errors.extend(Some(*error).filter(|e| !e.is_consequence()));
             }
         }
     }
@@ -119,7 +125,7 @@ impl<'a> Items<'_, 'a> {
             let ty = self.cx.module.globals[pending.global].ty;
             match self.cx.init(&mut c, ty).and_then(|init| self.global_attrs(&mut c, pending.global).map(|()| init)) {
                 Ok(init) => self.cx.module.globals[pending.global].init = Some(init),
-                Err(error) => errors.push(*error),
+                Err(error) => errors.extend(Some(*error).filter(|e| !e.is_consequence())),
             }
         }
         for pending in std::mem::take(&mut self.bodies) {
@@ -128,6 +134,20 @@ impl<'a> Items<'_, 'a> {
             }
             let spans = &mut self.spans.funcs[pending.func];
             super::body::read(self.src, &mut self.cx, pending.func, pending.tokens, &pending.names, spans, errors);
+        }
+    }
+
+    /// Remembers what the item at these tokens would have declared, so that its uses are not reported too.
+    fn mark_broken(&mut self, start: usize, end: usize) {
+        let mut c = Cursor::new(self.src, start, end.min(start + 3));
+        let is_type = c.is_word("type");
+        while c.kind() != Kind::End {
+            let token = c.advance();
+            match (token.kind, c.name(token)) {
+                (Kind::Symbol, Ok(name)) => drop(self.cx.broken.insert(name)),
+                (Kind::Local, Ok(name)) if is_type => drop(self.cx.broken_types.insert(name)),
+                _ => {}
+            }
         }
     }
 
@@ -351,7 +371,8 @@ impl<'a> Items<'_, 'a> {
             return Err(c.error_at(first, message));
         }
         if named && leaf_names.len() != leaves {
-            let message = format!("{} names are given, the aggregate has {leaves} values", leaf_names.len());
+            let message =
+                format!("the aggregate has {}, {} given", counted(leaves, "value"), counted(leaf_names.len(), "name"));
             return Err(c.error_at(first, message));
         }
         names.append(&mut leaf_names);

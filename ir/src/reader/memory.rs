@@ -84,17 +84,17 @@ impl<'a> Body<'_, 'a> {
                 "invariant" => out.mem.invariant = true,
                 "scope" => out.mem.scope = scope(c)?,
                 "cache" => {
-                    let known = |w: &str| hint(w, CacheOp::ALL.iter().map(|x| x.text()));
+                    let known = |w: &str| hint(w, CacheOp::ALL.iter().skip(1).map(|x| x.text()));
                     let find = |w: &str| CacheOp::from_text(w).filter(|x| *x != CacheOp::None);
                     out.mem.cache = code(c, "a cache operator", find, known)?;
                 }
                 "l1" => {
-                    let known = |w: &str| hint(w, L1Evict::ALL.iter().map(|x| x.text()));
+                    let known = |w: &str| hint(w, L1Evict::ALL.iter().skip(1).map(|x| x.text()));
                     let find = |w: &str| L1Evict::from_text(w).filter(|x| *x != L1Evict::None);
                     out.mem.l1 = code(c, "an L1 eviction priority", find, known)?;
                 }
                 "l2" => {
-                    let known = |w: &str| hint(w, L2Evict::ALL.iter().map(|x| x.text()));
+                    let known = |w: &str| hint(w, L2Evict::ALL.iter().skip(1).map(|x| x.text()));
                     let find = |w: &str| L2Evict::from_text(w).filter(|x| *x != L2Evict::None);
                     out.mem.l2 = code(c, "an L2 eviction priority", find, known)?;
                 }

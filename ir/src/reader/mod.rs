@@ -51,6 +51,15 @@ impl ReadError {
         ReadError { message: message.into(), span, notes: Vec::new() }
     }
 
+    /// Stands for an error that follows from one that is reported already; it is dropped where errors are collected.
+    fn consequence() -> ReadError {
+        ReadError::new("", 0..0)
+    }
+
+    fn is_consequence(&self) -> bool {
+        self.message.is_empty()
+    }
+
     /// Adds a note.
     #[must_use]
     pub fn note(mut self, message: impl Into<String>, span: Range<usize>) -> ReadError {
@@ -81,6 +90,12 @@ pub fn line_col(text: &str, offset: usize) -> (usize, usize) {
     let line = before.iter().filter(|b| **b == b'\n').count() + 1;
     let col = before[line_start..].iter().filter(|b| **b & 0xc0 != 0x80).count() + 1;
     (line, col)
+}
+
+/// First byte of the line that holds a byte.
+fn line_start(text: &str, offset: usize) -> usize {
+    let before = text.as_bytes().get(..offset).unwrap_or(&[]);
+    before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1)
 }
 
 pub(crate) type PResult<T> = Result<T, Box<ReadError>>;
@@ -150,7 +165,14 @@ pub fn read_module_with_spans(text: &str) -> Result<(Module, SpanMap), Vec<ReadE
     }
     let mut errors = Vec::new();
     let source = lexer::lex(text, &mut errors);
+    let lexical: Vec<usize> = errors.iter().map(|e| line_start(text, e.span.start)).collect();
     let (module, spans) = items::read(&source, &mut errors);
+    // What the parser misses in a line that is not lexically right says nothing new.
+    let mut number = 0;
+    errors.retain(|e| {
+        number += 1;
+        number <= lexical.len() || lexical.binary_search(&line_start(text, e.span.start)).is_err()
+    });
     if errors.is_empty() {
         return Ok((module, spans));
     }

@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 use super::PResult;
 use super::body::{Body, Parsed, Results};
 use super::constants::parse_float;
-use super::cursor::{Cursor, clip, hint, integer};
+use super::cursor::{Cursor, clip, counted, hint, integer};
 use super::lexer::{Kind, Token};
 use super::types::{starts_type, value_type};
 use crate::entities::Value;
@@ -199,11 +199,16 @@ impl<'a> Body<'_, 'a> {
             return Err(error.to_string());
         }
         if let Some(wanted) = counts.first() {
-            return Err(format!("`{}` has {wanted} results, {given} names are given", mnemonic(toks)));
+            return Err(format!(
+                "`{}` has {}, {} left of `=`",
+                mnemonic(toks),
+                counted(*wanted, "result"),
+                counted(given, "name")
+            ));
         }
         match ptxc_targets::resolve(toks, &[]) {
             Err(error) => Err(error.to_string()),
-            Ok(_) => Err(format!("`{}` has no results, {given} names are given", mnemonic(toks))),
+            Ok(_) => Err(format!("`{}` has no results, {} left of `=`", mnemonic(toks), counted(given, "name"))),
         }
     }
 

@@ -1,11 +1,11 @@
 //! Value types and memory types.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
-use super::PResult;
-use super::cursor::{Cursor, clip, hint};
+use super::cursor::{Cursor, clip, hint, hint_name};
 use super::lexer::Kind;
+use super::{PResult, ReadError};
 use crate::entities::AggId;
 use crate::module::{MAX_AGG_DEPTH, Module};
 use crate::types::{AggDef, FloatKind, MAX_INT_BITS, MAX_LANES, MemType, Space, Type};
@@ -16,6 +16,10 @@ pub(crate) struct Context<'a> {
     pub module: Module,
     /// Types by name.
     pub named: FxHashMap<Cow<'a, str>, AggId>,
+    /// Symbols whose declaration is reported as an error already.
+    pub broken: FxHashSet<Cow<'a, str>>,
+    /// The same for types.
+    pub broken_types: FxHashSet<Cow<'a, str>>,
 }
 
 const WORDS: &[&str] = &[
@@ -111,8 +115,9 @@ impl<'a> Context<'a> {
                 let name = c.name(start)?;
                 return match self.named.get(&name) {
                     Some(id) => Ok(MemType::Agg(*id)),
+                    None if self.broken_types.contains(&name) => Err(Box::new(ReadError::consequence())),
                     None => {
-                        let known = hint(&name, self.named.keys().map(AsRef::as_ref));
+                        let known = hint_name("%", &name, self.named.keys().map(AsRef::as_ref));
                         Err(c.error_at(start, format!("unknown type `%{}`{known}", clip(&name))))
                     }
                 };
