@@ -19,6 +19,7 @@ pub mod target_ops;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod types;
+pub mod uniformity;
 pub mod verifier;
 
 pub use builder::{Cursor, FunctionBuilder, result_types};

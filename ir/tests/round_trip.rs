@@ -178,5 +178,5 @@ fn target_operations_are_typed_by_the_table() {
     assert_eq!(message("%r = ptx.nonsense.u32 %a"), "3:8: unknown target instruction `nonsense`");
     assert!(message("%r = ptx.add.zz.u32 %a, %a").starts_with("3:8: unknown modifier `.zz` of `add`"));
     assert!(message("%r = ptx.add.u32 %a, %w").contains("add"), "{}", message("%r = ptx.add.u32 %a, %w"));
-    assert_eq!(message("%r, %q, %s = ptx.add.u32 %a, %a"), "3:16: `add.u32` has 1 results, 3 names are given");
+    assert_eq!(message("%r, %q, %s = ptx.add.u32 %a, %a"), "3:16: `add.u32` has 1 result, 3 names left of `=`");
 }
