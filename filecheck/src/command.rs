@@ -178,17 +178,28 @@ pub fn main(arguments: &[String]) -> i32 {
         directory: None,
         is_terminal: std::io::stderr().is_terminal(),
     };
-    let read_input = || {
-        let mut input = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut input).map(|_| input)
-    };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let given = arguments.get(1..).unwrap_or_default();
-    let code = run(given, &environment, read_input, &mut out, &mut err);
+    let code = run(given, &environment, read_standard_input, &mut out, &mut err);
     // A reader that went away is no reason to fail a check.
     _ = std::io::stdout().lock().write_all(&out);
     _ = std::io::stderr().lock().write_all(&err);
     code
+}
+
+#[cfg(unix)]
+fn read_standard_input() -> std::io::Result<Vec<u8>> {
+    use std::os::fd::AsFd;
+    // As a file, so that the size of a redirected one is known before it is read.
+    let mut file = std::fs::File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    let mut input = Vec::new();
+    file.read_to_end(&mut input).map(|_| input)
+}
+
+#[cfg(not(unix))]
+fn read_standard_input() -> std::io::Result<Vec<u8>> {
+    let mut input = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut input).map(|_| input)
 }
 
 /// Runs the command; `input` is called if standard input is to be checked. Returns the exit status.

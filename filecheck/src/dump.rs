@@ -85,9 +85,9 @@ impl Dump<'_> {
     /// Appends the dump to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         let text = self.sources.text(self.input);
-        let starts = line_starts(text);
-        let annotations = self.annotations(&starts);
-        let lines = self.line_count(text, &starts, &annotations);
+        let starts = self.sources.line_starts(self.input);
+        let annotations = self.annotations();
+        let lines = self.line_count(text, starts, &annotations);
         let text_lines = starts.len() - usize::from(text.is_empty() || text.ends_with(b"\n"));
         let number_width = text_lines.max(1).ilog10() as usize + 1;
         let label_width = annotations.iter().map(|annotation| annotation.label.len()).max();
@@ -125,19 +125,17 @@ impl Dump<'_> {
         lines.max(marked.unwrap_or(0))
     }
 
-    fn annotations(&self, starts: &[usize]) -> Vec<Annotation<'_>> {
+    fn annotations(&self) -> Vec<Annotation<'_>> {
         let mut totals: HashMap<Location, usize> = HashMap::new();
         for mark in self.marks {
             *totals.entry(mark.pattern).or_default() += 1;
         }
         let mut seen: HashMap<Location, usize> = HashMap::new();
         let mut annotations: Vec<Annotation<'_>> = Vec::with_capacity(self.marks.len());
-        // Marks come in the order of the check file, mostly: count its lines from the one before.
-        let mut lines = LineCounter::new(self.sources.text(self.check_file));
         for mark in self.marks {
             let mut label = format!("{}:", mark.directive.abbreviation());
             if mark.pattern.source == self.check_file {
-                label.push_str(&lines.line(mark.pattern.offset).to_string());
+                label.push_str(&self.sources.line_and_column(mark.pattern).0.to_string());
             } else if let Some(index) = self.implicit.iter().position(|id| *id == mark.pattern.source) {
                 label.push_str(&format!("imp{}", index + 1));
             }
@@ -146,8 +144,9 @@ impl Dump<'_> {
                 label.push_str(&format!("'{count}"));
                 *count += 1;
             }
-            let (first_line, first_column) = place(starts, mark.range.start);
-            let (last_line, end_column) = place(starts, mark.range.end);
+            let place = |offset| self.sources.line_and_column(Location { source: self.input, offset });
+            let (first_line, first_column) = place(mark.range.start);
+            let (last_line, end_column) = place(mark.range.end);
             annotations.push(Annotation { label, mark, first_line, first_column, last_line, end_column });
         }
         annotations
@@ -263,43 +262,6 @@ fn paint(out: &mut Vec<u8>, enabled: bool, code: &str, text: &[u8]) {
     out.extend_from_slice(text);
     if enabled {
         out.extend_from_slice(b"\x1b[0m");
-    }
-}
-
-fn line_starts(text: &[u8]) -> Vec<usize> {
-    let mut starts = vec![0];
-    starts.extend(memchr::memchr_iter(b'\n', text).map(|at| at + 1));
-    starts
-}
-
-/// Line and column of an offset, from 1.
-fn place(starts: &[usize], offset: usize) -> (usize, usize) {
-    let line = starts.partition_point(|start| *start <= offset);
-    let start = starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
-    (line, offset - start + 1)
-}
-
-/// Counts lines of a text from the last place asked for.
-struct LineCounter<'a> {
-    text: &'a [u8],
-    offset: usize,
-    line: usize,
-}
-
-impl<'a> LineCounter<'a> {
-    fn new(text: &'a [u8]) -> Self {
-        Self { text, offset: 0, line: 1 }
-    }
-
-    fn line(&mut self, offset: usize) -> usize {
-        let offset = offset.min(self.text.len());
-        if offset >= self.offset {
-            self.line += memchr::memchr_iter(b'\n', &self.text[self.offset..offset]).count();
-        } else {
-            self.line -= memchr::memchr_iter(b'\n', &self.text[offset..self.offset]).count();
-        }
-        self.offset = offset;
-        self.line
     }
 }
 

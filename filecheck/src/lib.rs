@@ -34,7 +34,7 @@ pub use directive::{Directive, Kind};
 pub use dump::DUMP_HELP;
 pub use options::{Definition, DumpFilter, DumpInput, Options};
 pub use report::{Mark, Outcome};
-pub use source::{Location, Message, Severity, Source, SourceId, Sources};
+pub use source::{Location, Message, Severity, SourceId, Sources};
 
 use matching::Matching;
 use report::Report;

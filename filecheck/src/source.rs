@@ -1,6 +1,7 @@
 //! Texts with names, places in them, and messages about those places.
 
 use memchr::{memchr_iter, memchr2, memrchr2};
+use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -131,17 +132,18 @@ pub struct Sources {
 
 /// A named text.
 #[derive(Clone, Debug)]
-pub struct Source {
-    /// How messages call it.
-    pub name: String,
-    /// What it says.
-    pub text: Vec<u8>,
+struct Source {
+    name: String,
+    text: Vec<u8>,
+    /// Where its lines begin; found when first asked for.
+    line_starts: OnceCell<Vec<usize>>,
 }
 
 impl Sources {
     /// Adds a text.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<Vec<u8>>) -> SourceId {
-        self.texts.push(Source { name: name.into(), text: text.into() });
+        let line_starts = OnceCell::new();
+        self.texts.push(Source { name: name.into(), text: text.into(), line_starts });
         SourceId(self.texts.len() as u32 - 1)
     }
 
@@ -159,13 +161,23 @@ impl Sources {
         Slice { bytes: self.text(id), source: id, offset: 0 }
     }
 
+    /// Where the lines of a text begin; the last of them is empty if the text ends in a newline.
+    pub(crate) fn line_starts(&self, id: SourceId) -> &[usize] {
+        self.texts.get(id.index()).map_or(&[0], |source| {
+            source.line_starts.get_or_init(|| {
+                let after_newlines = memchr_iter(b'\n', &source.text).map(|at| at + 1);
+                std::iter::once(0).chain(after_newlines).collect()
+            })
+        })
+    }
+
     /// Line and column of a place, both from 1; columns count bytes.
     pub fn line_and_column(&self, location: Location) -> (usize, usize) {
-        let text = self.text(location.source);
-        let before = &text[..location.offset.min(text.len())];
-        let line = memchr_iter(b'\n', before).count() + 1;
-        let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-        (line, before.len() - start + 1)
+        let starts = self.line_starts(location.source);
+        let offset = location.offset.min(self.text(location.source).len());
+        let line = starts.partition_point(|start| *start <= offset);
+        let start = starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
+        (line, offset - start + 1)
     }
 
     /// The line around a place, without its end.
