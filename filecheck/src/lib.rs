@@ -12,10 +12,6 @@
 //! assert!(result.passed());
 //! ```
 
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
-
 pub mod command;
 pub mod ere;
 pub mod lit;

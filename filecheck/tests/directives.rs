@@ -12,7 +12,7 @@ fn check(check: &str, input: &str) -> CheckResult {
 }
 
 fn said(result: &CheckResult) -> String {
-    String::from_utf8(result.render(false)).unwrap()
+    String::from_utf8_lossy(&result.render(false)).into_owned()
 }
 
 #[track_caller]
