@@ -1,5 +1,7 @@
 //! The three commands, as processes.
 
+// Helpers outside of test functions unwrap, too.
+#![allow(clippy::unwrap_used)]
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
