@@ -22,8 +22,7 @@ pub fn emit_module(module: &Module, options: &EmitOptions) -> Result<String, Emi
     let survey = survey(module, *options)?;
     let names = Names::new(&module.symbols);
     let instructions: usize = module.functions.iter().map(|f| f.insts.len()).sum();
-    let mut text = Text::default();
-    text.out.reserve(instructions * BYTES_PER_INSTRUCTION + 4096);
+    let mut text = Text::with_capacity(instructions * BYTES_PER_INSTRUCTION + 4096);
     let mut debug = Debug::new(module, *options);
     header(&mut text, module, &survey, *options);
     debug.files(&mut text);
@@ -34,7 +33,7 @@ pub fn emit_module(module: &Module, options: &EmitOptions) -> Result<String, Emi
         print_function(&mut text, module, func, index, &names, &mut debug)?;
     }
     debug.sections(&mut text, &names)?;
-    Ok(text.out)
+    Ok(text.finish())
 }
 
 fn header(text: &mut Text, module: &Module, survey: &Survey, options: EmitOptions) {

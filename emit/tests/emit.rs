@@ -60,7 +60,7 @@ fn one_instruction(target: &str, mnemonic: &str, sources: usize) -> Module {
     let mut m = module(target);
     function(&mut m, "k", FuncKind::Kernel, Signature::default(), |m, b| {
         let [d, s] = std::array::from_fn(|_| b.vreg(RegClass::B32));
-        let op = m.opcodes.intern_text(mnemonic).unwrap();
+        let op = m.opcodes.intern_text(mnemonic).expect("a known mnemonic");
         b.inst(op).def(d).operands(&vec![Operand::Use(s); sources]).finish();
         b.terminate(RET);
     });
