@@ -17,7 +17,7 @@ struct Test {
 impl Test {
     fn new() -> Test {
         let mut table = OpcodeTable::new();
-        let add = table.intern_text("add.s32").unwrap();
+        let add = table.intern_text("add.s32").expect("a known mnemonic");
         let name = SymId::from_u32(0);
         let mut func = Function::new(name, FuncKind::Kernel, Linkage::Visible, Signature::default());
         func.new_block();
