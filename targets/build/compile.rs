@@ -32,6 +32,7 @@ pub mod flag {
     pub const MASK4: u32 = 1 << 20;
     pub const SELECT4: u32 = 1 << 21;
     pub const MINUS: u32 = 1 << 22;
+    pub const LIST: u32 = 1 << 23;
 }
 
 pub struct Slot {
@@ -181,7 +182,6 @@ impl Context<'_> {
             );
         }
         let mut rules = builder.implied(&slots).map_err(|message| text.head.error(message))?;
-        rules.extend(builder.lists(&parsed).map_err(|message| text.head.error(message))?);
         for line in &text.lines {
             if slot_line(&line.text).is_none() {
                 builder.line(line, &mut rules)?;
@@ -271,7 +271,10 @@ impl FormBuilder<'_, '_> {
                     row.flags |= flag::OPTIONAL;
                     row.cond = self.static_code(&argument(rest))?;
                 }
-                (_, Some(("vec" | "list", rest))) => row.len = self.static_code(&argument(rest))?,
+                (_, Some((name @ ("vec" | "list"), rest))) => {
+                    row.len = self.static_code(&argument(rest))?;
+                    row.flags |= if name == "list" { flag::LIST } else { 0 };
+                }
                 (_, Some(("small", rest))) => row.small = self.static_code(&argument(rest))?,
                 (_, Some((name @ ("imm" | "range"), rest))) => {
                     row.flags |= flag::RANGE | if name == "imm" { flag::IMM } else { 0 };
@@ -305,17 +308,6 @@ impl FormBuilder<'_, '_> {
             rules.push(Rule { action: Action::Effect(1 << 20), code, dynamic: false });
         }
         Ok(rules)
-    }
-
-    /// A `list` is written in braces even where it holds one register.
-    fn lists(&mut self, operands: &[OperandText]) -> Result<Vec<Rule>, String> {
-        let is_list = |operand: &&OperandText| operand.words.iter().any(|word| word.starts_with("list("));
-        let rule = |operand: &OperandText| {
-            let (code, dynamic) = self.code(&format!("arg({0}) & !is_vec({0})", operand.name))?;
-            let message = format!("operand `{}` is a list in braces", operand.name);
-            Ok(Rule { action: Action::Forbid(message), code, dynamic })
-        };
-        operands.iter().filter(is_list).map(rule).collect()
     }
 
     fn line(&mut self, line: &Line, rules: &mut Vec<Rule>) -> Result<(), Error> {

@@ -102,7 +102,8 @@ fn main() {
     for file in files {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         let refused = name.contains("rejected");
-        if !refused && !name.contains("forms") {
+        let kind = std::env::var("KIND").unwrap_or_else(|_| "forms".to_owned());
+        if !refused && !name.contains(&kind) || refused && kind != "forms" {
             continue;
         }
         for line in std::fs::read_to_string(&file).unwrap().lines() {
@@ -134,6 +135,9 @@ fn main() {
                 continue;
             }
             let accept = list(line, "accept");
+            if accept.is_empty() {
+                continue;
+            }
             count.forms += 1;
             let mut extra = Vec::new();
             let mut missing = Vec::new();

@@ -272,9 +272,6 @@ fn name(node: &Node, declarations: &Declarations, base: bool, needs: &mut Needs)
             _ => Err(refuse(node, format!("`{text}` is no predicate register"))),
         };
     }
-    if node.offset.is_some() && !base && matches!(symbol, Symbol::Register(_) | Symbol::Vector(..)) {
-        return Err(refuse(node, format!("`{text}` with an offset stands outside an address")));
-    }
     Ok(match symbol {
         Symbol::Register(ty) => {
             if ty == RegType::B128 && !needs.0.contains(&Need::Wide) {

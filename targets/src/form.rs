@@ -272,7 +272,7 @@ fn describe(check: &OperandCheck) -> OperandDesc {
         Kind::Label
     } else if flags & (flag::SYMBOL | flag::GROUP) != 0 {
         Kind::Symbol
-    } else if check.row.len != 0 && check.len != 1 {
+    } else if check.row.len != 0 && (check.len != 1 || flags & flag::LIST != 0) {
         Kind::Vector { len: check.len }
     } else if ty == RegType::Pred {
         Kind::Predicate

@@ -23,6 +23,7 @@ mod matching;
 mod module;
 mod opcode;
 mod operands;
+pub mod sample;
 mod special;
 mod statement;
 mod tables;

@@ -16,6 +16,11 @@ pub(crate) const MAX_PIECES: usize = 40;
 pub(crate) struct Binding(SmallVec<[u16; 24]>);
 
 impl Binding {
+    /// The pieces of every slot, [`EMPTY`] where there is none.
+    pub(crate) fn from_pieces(pieces: &[u16]) -> Binding {
+        Binding(pieces.iter().copied().collect())
+    }
+
     pub(crate) fn get(&self, slot: u16) -> u16 {
         self.0[usize::from(slot)]
     }
@@ -96,8 +101,27 @@ pub(crate) fn forms_of(head: Tok) -> &'static [u16] {
     part(tables::HEAD_FORMS, (u32::from(start), u32::from(len)))
 }
 
-/// Every form that `toks` fill, in the table's order.
+/// Every form that `toks` fill, in the table's order. Some modifiers may be repeated.
 pub(crate) fn candidates(toks: &[Tok]) -> Vec<Candidate> {
+    let found = exact_candidates(toks);
+    if !found.is_empty() || toks.len() > MAX_PIECES {
+        return found;
+    }
+    let once: SmallVec<[Tok; 24]> = toks
+        .iter()
+        .enumerate()
+        .filter(|(at, piece)| !(repeatable(**piece) && toks[..*at].contains(piece)))
+        .map(|(_, piece)| *piece)
+        .collect();
+    if once.len() < toks.len() { exact_candidates(&once) } else { found }
+}
+
+/// Modifiers that the assembler takes twice.
+fn repeatable(piece: Tok) -> bool {
+    matches!(piece.text(), "sat" | "cc" | "relu" | "NaN" | "approx" | "shiftamt" | "satfinite" | "xorsign" | "abs")
+}
+
+fn exact_candidates(toks: &[Tok]) -> Vec<Candidate> {
     let Some(&head) = toks.first() else {
         return Vec::new();
     };
@@ -169,7 +193,7 @@ fn keeps_order(piece: Tok) -> bool {
 }
 
 impl Candidate {
-    fn new(form: u16, binding: Binding) -> Candidate {
+    pub(crate) fn new(form: u16, binding: Binding) -> Candidate {
         let mut new = Candidate {
             form,
             checks: Vec::new(),

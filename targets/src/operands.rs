@@ -155,7 +155,7 @@ impl Matcher<'_> {
                 check.row.len != 0 && u16::from(count) == check.len && scalar_fits(check, Shape::Register(ty))
             }
             Shape::Group(_) => check.row.flags & flag::GROUP != 0,
-            shape => check.len == 1 && scalar_fits(check, shape),
+            shape => check.len == 1 && check.row.flags & flag::LIST == 0 && scalar_fits(check, shape),
         }
     }
 }

@@ -118,6 +118,7 @@ pub(crate) mod flag {
     pub const MASK4: u32 = 1 << 20;
     pub const SELECT4: u32 = 1 << 21;
     pub const MINUS: u32 = 1 << 22;
+    pub const LIST: u32 = 1 << 23;
 }
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
