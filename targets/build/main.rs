@@ -55,7 +55,7 @@ fn generate() -> Result<(), Error> {
     for file in form_files(isa)? {
         source.read(&file)?;
     }
-    let tokens = pieces(&source, isa)?;
+    let tokens = pieces(&source)?;
     let mut context = compile::Context {
         source: &source,
         tokens: &tokens,
@@ -83,11 +83,8 @@ fn generate() -> Result<(), Error> {
 }
 
 /// Every piece that any form or group has.
-fn pieces(source: &forms::Source, isa: &Path) -> Result<tokens::Tokens, Error> {
+fn pieces(source: &forms::Source) -> Result<tokens::Tokens, Error> {
     let mut tokens = tokens::Tokens::default();
-    for line in error::read(&isa.join("tokens.txt"))?.lines() {
-        tokens.add(line);
-    }
     for form in &source.forms {
         for slot in compile::slots(source, form)? {
             for (piece, _) in &slot.alternatives {

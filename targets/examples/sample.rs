@@ -45,10 +45,7 @@ fn main() {
                 println!("{form}\tNONE\t{}", sample::form_text(form).unwrap().0);
                 break;
             };
-            let text = format!(
-                ".visible .entry k() {{ {}\n{{ {statement} }}\nL1: ret; }}",
-                sample::declarations()
-            );
+            let text = format!(".visible .entry k() {{ {}\n{{ {statement} }}\nL1: ret; }}", sample::declarations());
             let mut found = Found(Checker::new(Target::ALL[0], PtxVersion::MAX), Vec::new());
             walk_module(&text, &mut found);
             println!("{form}\t{}\t{statement}", found.1.join(" "));

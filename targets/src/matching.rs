@@ -118,7 +118,7 @@ pub(crate) fn candidates(toks: &[Tok]) -> Vec<Candidate> {
 
 /// Modifiers that the assembler takes twice.
 fn repeatable(piece: Tok) -> bool {
-    matches!(piece.text(), "sat" | "cc" | "relu" | "NaN" | "approx" | "shiftamt" | "satfinite" | "xorsign" | "abs")
+    matches!(piece.text(), "sat" | "cc" | "relu" | "NaN" | "approx" | "shiftamt" | "satfinite")
 }
 
 fn exact_candidates(toks: &[Tok]) -> Vec<Candidate> {
@@ -145,12 +145,12 @@ fn bind(form: u16, toks: &[Tok]) -> Option<Binding> {
         return None;
     }
     let mut search = Search { slots, toks, filled: SmallVec::from_elem(EMPTY, slots.len()), ordered: true };
-    if search.place(0, 0) {
+    if search.place(0, [0; 5]) {
         return Some(Binding(search.filled));
     }
     search.ordered = false;
     search.filled.fill(EMPTY);
-    search.place(0, 0).then_some(Binding(search.filled))
+    search.place(0, [0; 5]).then_some(Binding(search.filled))
 }
 
 struct Search<'a> {
@@ -160,20 +160,24 @@ struct Search<'a> {
     ordered: bool,
 }
 
+/// The first slot that is free for each class of pieces whose order matters.
+type Froms = [u8; 5];
+
 impl Search<'_> {
-    /// Places the pieces from `at` on. In order, only slots from `from` on are free; out of order
-    /// that holds for types and layouts, and the other pieces go anywhere.
-    fn place(&mut self, at: usize, from: usize) -> bool {
+    /// Places the pieces from `at` on. In order, only slots after the last are free; out of order that
+    /// holds within each class of [`order_class`], and the other pieces go anywhere.
+    fn place(&mut self, at: usize, froms: Froms) -> bool {
         let Some(&piece) = self.toks.get(at) else {
             return self.slots.iter().zip(&self.filled).all(|(slot, held)| slot.optional || *held != EMPTY);
         };
-        let keeps_order = self.ordered || at == 0 || keeps_order(piece);
-        let start = if keeps_order { from } else { 0 };
+        let class = if self.ordered || at == 0 { 1 } else { order_class(piece) };
+        let start = if class > 0 { usize::from(froms[class]) } else { 0 };
         for index in start..self.slots.len() {
             let free = self.filled[index] == EMPTY;
             if free && alternatives(&self.slots[index]).contains(&piece.0) {
                 self.filled[index] = piece.0;
-                let next = if keeps_order { index + 1 } else { from };
+                let mut next = froms;
+                next[class] = (index + 1) as u8;
                 if self.place(at + 1, next) {
                     return true;
                 }
@@ -187,9 +191,19 @@ impl Search<'_> {
     }
 }
 
-/// Types and layouts say which operand they speak of by their place.
-fn keeps_order(piece: Tok) -> bool {
-    tables::TOKEN_TYPE[piece.index()] != u16::MAX || matches!(piece.text(), "row" | "col" | "hi" | "lo" | "wide" | "to")
+/// Pieces that say which operand they speak of by their place: types, layouts, spaces and cache
+/// priorities keep their order among themselves. Class 0 is free.
+fn order_class(piece: Tok) -> usize {
+    if tables::TOKEN_TYPE[piece.index()] != u16::MAX {
+        return 1;
+    }
+    match piece.text() {
+        "hi" | "lo" | "wide" | "to" => 1,
+        "row" | "col" => 2,
+        "global" | "shared" | "shared::cta" | "shared::cluster" => 3,
+        text if text.starts_with("L2::evict") => 4,
+        _ => 0,
+    }
 }
 
 impl Candidate {

@@ -155,6 +155,7 @@ impl Matcher<'_> {
                 check.row.len != 0 && u16::from(count) == check.len && scalar_fits(check, Shape::Register(ty))
             }
             Shape::Group(_) => check.row.flags & flag::GROUP != 0,
+            Shape::Sink => check.row.flags & flag::SINK != 0,
             shape => check.len == 1 && check.row.flags & flag::LIST == 0 && scalar_fits(check, shape),
         }
     }

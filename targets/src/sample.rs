@@ -172,9 +172,7 @@ impl Writer<'_> {
             let _ = write!(self.out, "{}", check.row.lo + at);
             return;
         }
-        let ty = |number: u16| {
-            tables::TYPES.get(usize::from(number)).map_or(RegType::B32, |row| row.container)
-        };
+        let ty = |number: u16| tables::TYPES.get(usize::from(number)).map_or(RegType::B32, |row| row.container);
         if check.row.len == 0 || check.len == 1 && flags & flag::LIST == 0 {
             return self.register(ty(check.ty));
         }

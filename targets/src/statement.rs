@@ -176,7 +176,9 @@ impl<'a> Statement<'a> {
                 self.set_kind(count.0, NodeKind::Vector(count.1));
             }
             Some(b'(') => {
-                if let Some(value) = reader.constant() {
+                if !self.mnemonic.starts_with("call")
+                    && let Some(value) = reader.constant()
+                {
                     let node = node(NodeKind::Integer(value), "", span(start, reader.at));
                     self.nodes.push(node);
                     return Ok(());
@@ -315,13 +317,7 @@ fn print_leaf(node: &Node, out: &mut String) {
         _ => out.push_str(node.text),
     }
     if let Some(offset) = node.offset {
-        let _ = if node.index {
-            write!(out, "[{offset}]")
-        } else if offset < 0 {
-            write!(out, "-{}", offset.unsigned_abs())
-        } else {
-            write!(out, "+{offset}")
-        };
+        let _ = if node.index { write!(out, "[{offset}]") } else { write!(out, "+{offset}") };
     }
 }
 
@@ -463,11 +459,10 @@ impl<'a> Reader<'a> {
                     return Err(self.error("expected a constant and `]`"));
                 }
             }
-            Some(sign @ (b'+' | b'-')) => {
+            Some(b'+') => {
                 self.at += 1;
                 self.space();
-                let value = self.constant().ok_or_else(|| self.error("expected a constant"))?;
-                leaf.offset = Some(if sign == b'-' { value.wrapping_neg() } else { value });
+                leaf.offset = Some(self.constant().ok_or_else(|| self.error("expected a constant"))?);
             }
             _ => self.at = before,
         }
