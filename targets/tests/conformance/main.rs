@@ -1,3 +1,4 @@
+#![allow(clippy::unwrap_used)]
 //! The tables against recorded answers of the assembler.
 
 mod shared;
