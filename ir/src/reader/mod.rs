@@ -48,7 +48,7 @@ pub struct ReadError {
 impl ReadError {
     /// An error without notes.
     pub fn new(message: impl Into<String>, span: Range<usize>) -> ReadError {
-        ReadError { message: message.into(), span, notes: Vec::new() }
+        ReadError { message: one_line(message.into()), span, notes: Vec::new() }
     }
 
     /// Stands for an error that follows from one that is reported already; it is dropped where errors are collected.
@@ -90,6 +90,15 @@ pub fn line_col(text: &str, offset: usize) -> (usize, usize) {
     let line = before.iter().filter(|b| **b == b'\n').count() + 1;
     let col = before[line_start..].iter().filter(|b| **b & 0xc0 != 0x80).count() + 1;
     (line, col)
+}
+
+/// The message with control characters, which names may hold, escaped.
+pub(crate) fn one_line(message: String) -> String {
+    if !message.contains(char::is_control) {
+        return message;
+    }
+    let escape = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
+    message.chars().map(escape).collect()
 }
 
 /// First byte of the line that holds a byte.

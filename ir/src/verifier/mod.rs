@@ -109,6 +109,7 @@ impl Report<'_> {
         if let Err(broken) = checked {
             let Broken { rule, message } = *broken;
             let severity = rule.severity();
+            let message = crate::reader::one_line(message);
             self.errors.push(VerifyError { rule, func: self.func, place, message, severity });
         }
     }
