@@ -30,7 +30,7 @@ fn random_text(rng: &mut Rng) -> String {
             text += &format!("  %v{block}_{i} = {op} i32 {a}, {b}\n");
             here.push(format!("%v{block}_{i}"));
         }
-        let mut target = |rng: &mut Rng| {
+        let target = |rng: &mut Rng| {
             let to = block + 1 + rng.below((blocks - block).min(3));
             let args: Vec<String> = (0..params[to - 1]).map(|_| rng.pick(&here).unwrap().clone()).collect();
             if args.is_empty() { format!("b{to}") } else { format!("b{to}({})", args.join(", ")) }
