@@ -18,13 +18,16 @@ use cranelift_entity::packed_option::PackedOption;
 pub(crate) struct Symbols {
     globals: SecondaryMap<GlobalId, PackedOption<SymId>>,
     funcs: SecondaryMap<FuncId, PackedOption<SymId>>,
+    by_symbol: SecondaryMap<SymId, PackedOption<GlobalId>>,
 }
 
 impl Symbols {
     fn new(module: &Module, symbols: &mut mir::Symbols) -> Symbols {
         let mut out = Symbols::default();
         for (id, global) in module.globals.iter() {
-            out.globals[id] = symbols.intern(&global.name).into();
+            let symbol = symbols.intern(&global.name);
+            out.globals[id] = symbol.into();
+            out.by_symbol[symbol] = id.into();
         }
         for (id, func) in module.funcs.iter() {
             out.funcs[id] = symbols.intern(&func.name).into();
@@ -35,6 +38,11 @@ impl Symbols {
     /// Symbol of a global.
     pub(crate) fn global(&self, id: GlobalId) -> SymId {
         self.globals[id].expand().unwrap_or(SymId::from_u32(0))
+    }
+
+    /// The global that a symbol names, if it is one.
+    pub(crate) fn global_of(&self, symbol: SymId) -> Option<GlobalId> {
+        self.by_symbol[symbol].expand()
     }
 
     /// Symbol of a function.

@@ -26,11 +26,31 @@ const SIGNED_FLOATS: &[&str] = &["f32", "f64", "f16", "bf16", "<2 x f16>", "<2 x
 const HALF: &[&str] = &["f16", "<2 x f16>"];
 const BHALF: &[&str] = &["bf16", "<2 x bf16>"];
 const BUNDLES: &[&str] = &[
-    "<2 x i32>", "<4 x i32>", "<2 x i64>", "<4 x f16>", "<8 x bf16>", "<4 x i16>", "<2 x f64>", "<2 x f32>",
-    "<4 x f32>", "i128",
+    "<2 x i32>",
+    "<4 x i32>",
+    "<2 x i64>",
+    "<4 x f16>",
+    "<8 x bf16>",
+    "<4 x i16>",
+    "<2 x f64>",
+    "<2 x f32>",
+    "<4 x f32>",
+    "i128",
 ];
 const ANY: &[&str] = &[
-    "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "ptr", "ptr<global>", "<2 x f16>", "<2 x i16>", "e4m3",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "f16",
+    "bf16",
+    "f32",
+    "f64",
+    "ptr",
+    "ptr<global>",
+    "<2 x f16>",
+    "<2 x i16>",
+    "e4m3",
     "<2 x e5m2>",
 ];
 
@@ -294,8 +314,7 @@ const STATEMENTS: &[Row] = &[
     row(&["i32"], 50, "", "breakpoint"),
 ];
 
-const TARGETS: &[&str] =
-    &["sm_50", "sm_53", "sm_60", "sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_100a", "sm_120"];
+const TARGETS: &[&str] = &["sm_50", "sm_53", "sm_60", "sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_100a", "sm_120"];
 
 fn module_for(sm: u16) -> String {
     let mut out = String::new();
@@ -337,7 +356,8 @@ fn compile(text: &str, target: Target) -> String {
         }
         ptxc_regalloc::run(func).unwrap_or_else(|e| panic!("{target}: @{name}: {e}"));
     }
-    ptxc_emit::emit_module(&machine, &ptxc_emit::EmitOptions::default()).unwrap_or_else(|e| panic!("{target}: {e}"))
+    let strict = ptxc_emit::EmitOptions { strict: true, ..ptxc_emit::EmitOptions::default() };
+    ptxc_emit::emit_module(&machine, &strict).unwrap_or_else(|e| panic!("{target}: {e}"))
 }
 
 /// What `ptxas` says against a text, each message with the line it speaks of.

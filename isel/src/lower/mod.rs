@@ -18,6 +18,7 @@ mod logic;
 mod memory;
 mod mnemonic;
 mod parameters;
+mod requirements;
 mod target_ops;
 mod threads;
 mod values;
@@ -103,6 +104,10 @@ pub(crate) struct Lower<'a> {
     frame: FxHashMap<Inst, u32>,
     /// Kernel parameters by value whose objects are read in parameter space: leaf value to parameter index.
     byval_params: FxHashMap<Value, u32>,
+    /// Mnemonics whose requirements were asked for, by number.
+    required: Vec<bool>,
+    /// The instruction under selection.
+    current_inst: Option<Inst>,
     /// The block under selection.
     current_block: Option<Block>,
     /// Blocks that expansions made, by the block they belong behind.
@@ -148,6 +153,8 @@ impl<'a> Lower<'a> {
             wide_loads: FxHashMap::default(),
             frame: FxHashMap::default(),
             byval_params: FxHashMap::default(),
+            required: Vec::new(),
+            current_inst: None,
             current_block: None,
             extra_blocks: Vec::new(),
             emitted: Vec::new(),
@@ -267,6 +274,7 @@ impl<'a> Lower<'a> {
         let mut next = self.ir.layout.last_inst(block);
         while let Some(inst) = next {
             next = self.ir.layout.prev_inst(inst);
+            self.current_inst = Some(inst);
             self.set_loc(inst);
             let start = self.emitted.len();
             if self.ir.dfg.insts[inst].op.is_terminator() {
@@ -279,6 +287,7 @@ impl<'a> Lower<'a> {
         }
         if is_entry {
             self.loc = mir::LocId::NONE;
+            self.current_inst = None;
             let start = self.emitted.len();
             self.load_parameters(block);
             self.emitted[start..].reverse();
@@ -381,6 +390,15 @@ impl<'a> Lower<'a> {
 
     /// Emits an instruction in the block under selection.
     fn emit_op(&mut self, op: Op, operands: &[Operand]) -> mir::Inst {
+        if let Op::Ptx(opcode) = op {
+            let index = opcode.index();
+            if index >= self.required.len() {
+                self.required.resize(index + 1, false);
+            }
+            if !std::mem::replace(&mut self.required[index], true) {
+                self.require(opcode, operands);
+            }
+        }
         let operands = self.func.add_operands(operands);
         let inst = self.func.insts.push(mir::InstData { op, guard: None, operands, loc: self.loc });
         self.emitted.push(inst);
