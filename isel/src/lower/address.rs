@@ -218,14 +218,24 @@ impl Lower<'_> {
         match self.ir.dfg.insts[inst].op {
             Opcode::Addrspacecast => self.cast_space(inst, result),
             Opcode::Gep => self.gep(inst, result),
-            _ => {
-                let address = self.address(result);
-                let dest = self.def_regs(result);
-                if let (Some(operand), [reg]) = (self.named_address(address), &dest[..]) {
-                    self.emit_toks(&[tok::MOV, tok::B64], &[Operand::Def(*reg), operand]);
-                }
-            }
+            _ => self.alloca(inst, result),
         }
+    }
+
+    /// The address of a frame slot, or memory taken from the stack now (PTX ISA 9.7.16, alloca).
+    fn alloca(&mut self, inst: Inst, result: Value) {
+        let address = self.address(result);
+        let out = self.new_reg(RegClass::B64);
+        match (self.named_address(address), self.alloca_size(inst)) {
+            (Some(operand), _) => self.emit_toks(&[tok::MOV, tok::B64], &[Operand::Def(out), operand]),
+            (None, Some((bytes, align))) => {
+                let (Ok(bytes), Ok(align)) = (i64::try_from(bytes), i64::try_from(align)) else { return };
+                let operands = [Operand::Def(out), Operand::Imm(bytes), Operand::Imm(align)];
+                self.emit_toks(&[tok::ALLOCA, tok::U64], &operands);
+            }
+            (None, None) => {}
+        }
+        self.bind_value(result, &[out]);
     }
 
     fn gep(&mut self, inst: Inst, result: Value) {

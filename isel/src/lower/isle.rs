@@ -92,6 +92,30 @@ impl Lower<'_> {
     }
 }
 
+impl Lower<'_> {
+    /// The 32-bit value and the factor of `extension(a) * n` or `extension(a) << n`, when the factor is positive and
+    /// fits the multiplier of `mul.wide`.
+    fn scaled(&self, inst: Inst, extension: Opcode) -> Option<(Value, i64)> {
+        let data = &self.ir.dfg.insts[inst];
+        let bits = if extension == Opcode::Sext { 31 } else { 32 };
+        if data.ty != Type::I64 {
+            return None;
+        }
+        let n = self.const_i64(self.arg(inst, 1))?;
+        let factor = match data.op {
+            Opcode::Mul => n,
+            // The top bit of the narrow type would make the factor negative.
+            Opcode::Shl if (0..bits).contains(&n) => 1 << n,
+            _ => return None,
+        };
+        let fits =
+            if extension == Opcode::Sext { i32::try_from(factor).is_ok() } else { u32::try_from(factor).is_ok() };
+        let extended = self.pure_def(self.arg(inst, 0))?;
+        let wide = self.ir.dfg.insts[extended].op == extension && self.arg_type(extended, 0) == Type::I32;
+        (fits && wide).then(|| (self.arg(extended, 0), factor))
+    }
+}
+
 /// Flags that change the value an addition or multiplication has.
 const VALUE_FLAGS: u32 = ptxc_ir::flags::group::ROUND | ptxc_ir::flags::group::FTZ;
 
@@ -179,16 +203,6 @@ impl generated::rules::Context for Lower<'_> {
         self.const_i64(value)
     }
 
-    fn const_s32(&mut self, value: Value) -> Option<i64> {
-        self.ir.dfg.as_bits(value)?;
-        self.const_i64(value).filter(|n| i32::try_from(*n).is_ok())
-    }
-
-    fn const_u32(&mut self, value: Value) -> Option<i64> {
-        self.ir.dfg.as_bits(value)?;
-        self.const_i64(value).filter(|n| u32::try_from(*n).is_ok())
-    }
-
     fn const_one(&mut self, value: Value) -> Option<()> {
         let bits = self.ir.dfg.as_bits(value)?;
         let one = match self.ty(value).float_kind()? {
@@ -197,6 +211,34 @@ impl generated::rules::Context for Lower<'_> {
             _ => return None,
         };
         (bits == one).then_some(())
+    }
+
+    fn scaled_s32(&mut self, inst: Inst) -> Option<(Value, i64)> {
+        self.scaled(inst, Opcode::Sext)
+    }
+
+    fn scaled_u32(&mut self, inst: Inst) -> Option<(Value, i64)> {
+        self.scaled(inst, Opcode::Zext)
+    }
+
+    fn inverse(&mut self, cc: &IntCC) -> IntCC {
+        cc.inverse()
+    }
+
+    fn and_with(&mut self, m: Mnemonic) -> Mnemonic {
+        m.and_with()
+    }
+
+    fn or_with(&mut self, m: Mnemonic) -> Mnemonic {
+        m.or_with()
+    }
+
+    fn suffix_s8(&mut self, m: Mnemonic) -> Mnemonic {
+        m.ty(mnemonic::Suffix::S8)
+    }
+
+    fn suffix_u8(&mut self, m: Mnemonic) -> Mnemonic {
+        m.ty(mnemonic::Suffix::U8)
     }
 
     fn logic_tree(&mut self, inst: Inst) -> Option<(u8, Value, Value, Value)> {
@@ -241,8 +283,8 @@ impl generated::rules::Context for Lower<'_> {
 
     fn amount(&mut self, value: Value) -> Operand {
         if let Some(n) = self.const_i64(value) {
-            // A shift by the width or more is poison, so the low bits say it all.
-            return Operand::Imm(n & 0xff);
+            // PTX clamps: an amount of the width or more, which is poison, stays one.
+            return Operand::Imm(if (0..256).contains(&n) { n } else { 255 });
         }
         if let Some(inst) = self.pure_def(value)
             && matches!(self.ir.dfg.insts[inst].op, Opcode::Zext | Opcode::Sext)

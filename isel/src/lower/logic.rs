@@ -15,7 +15,13 @@ const INPUTS: [u8; 3] = [0xf0, 0xcc, 0xaa];
 /// Most operations taken into one tree.
 const MAX_OPERATIONS: usize = 12;
 
-/// A tree in postfix form, for evaluating its table.
+/// Inputs of `lop3`.
+const MAX_LEAVES: usize = 3;
+
+/// A tree whose nodes have higher numbers than their parents.
+type Nodes = SmallVec<[Node; 2 * MAX_OPERATIONS + 1]>;
+
+/// An operation on two other nodes, or a leaf.
 #[derive(Clone, Copy)]
 enum Node {
     Leaf(Value),
@@ -32,11 +38,21 @@ pub(super) fn tree(lower: &Lower<'_>, inst: Inst) -> Option<(u8, Value, Value, V
     if layout.count != 1 || layout.class != RegClass::B32 {
         return None;
     }
-    let mut nodes = vec![Node::Op(data.op, 1, 2)];
-    nodes.push(Node::Leaf(lower.arg(inst, 0)));
-    nodes.push(Node::Leaf(lower.arg(inst, 1)));
+    // A whole tree may have few leaves though its parts seem to have many, as a majority has; else take what fits.
+    let nodes = expand(lower, inst, usize::MAX).or_else(|| expand(lower, inst, MAX_LEAVES))?;
+    let leaves = leaves(lower, &nodes);
+    let (a, b) = (*leaves.first()?, *leaves.get(1)?);
+    Some((evaluate(lower, &nodes, &leaves), a, b, leaves.get(2).copied().unwrap_or(b)))
+}
+
+/// The tree of single-use logic under `root`, no leaf being expanded when that makes more than `limit` of them. `None`
+/// when it has one operation or more leaves than `lop3` has inputs.
+fn expand(lower: &Lower<'_>, root: Inst, limit: usize) -> Option<Nodes> {
+    let mut nodes = Nodes::new();
+    nodes.push(Node::Op(lower.ir.dfg.insts[root].op, 1, 2));
+    nodes.push(Node::Leaf(lower.arg(root, 0)));
+    nodes.push(Node::Leaf(lower.arg(root, 1)));
     let mut operations = 1;
-    // Expanding a leaf replaces it by two; keep going while the different leaves stay within three.
     let mut at = 1;
     while at < nodes.len() && operations < MAX_OPERATIONS {
         if let Node::Leaf(value) = nodes[at]
@@ -44,11 +60,10 @@ pub(super) fn tree(lower: &Lower<'_>, inst: Inst) -> Option<(u8, Value, Value, V
             && is_logic(lower.ir.dfg.insts[inner].op)
         {
             let first = nodes.len();
-            let saved = nodes[at];
-            nodes[at] = Node::Op(lower.ir.dfg.insts[inner].op, first, first + 1);
+            let saved = std::mem::replace(&mut nodes[at], Node::Op(lower.ir.dfg.insts[inner].op, first, first + 1));
             nodes.push(Node::Leaf(lower.arg(inner, 0)));
             nodes.push(Node::Leaf(lower.arg(inner, 1)));
-            if leaves(lower, &nodes).len() > 3 {
+            if limit != usize::MAX && leaves(lower, &nodes).len() > limit {
                 nodes.truncate(first);
                 nodes[at] = saved;
             } else {
@@ -57,13 +72,7 @@ pub(super) fn tree(lower: &Lower<'_>, inst: Inst) -> Option<(u8, Value, Value, V
         }
         at += 1;
     }
-    let leaves = leaves(lower, &nodes);
-    if operations < 2 || leaves.len() < 2 {
-        return None;
-    }
-    let table = evaluate(lower, &nodes, &leaves);
-    let (a, b) = (leaves[0], leaves[1]);
-    Some((table, a, b, leaves.get(2).copied().unwrap_or(b)))
+    (operations > 1 && leaves(lower, &nodes).len() <= MAX_LEAVES).then_some(nodes)
 }
 
 fn is_logic(op: Opcode) -> bool {
@@ -79,8 +88,8 @@ fn constant_table(lower: &Lower<'_>, value: Value) -> Option<u8> {
     }
 }
 
-fn leaves(lower: &Lower<'_>, nodes: &[Node]) -> SmallVec<[Value; 4]> {
-    let mut out: SmallVec<[Value; 4]> = SmallVec::new();
+fn leaves(lower: &Lower<'_>, nodes: &[Node]) -> SmallVec<[Value; 8]> {
+    let mut out: SmallVec<[Value; 8]> = SmallVec::new();
     for node in nodes {
         if let Node::Leaf(value) = node
             && !out.contains(value)
@@ -93,7 +102,7 @@ fn leaves(lower: &Lower<'_>, nodes: &[Node]) -> SmallVec<[Value; 4]> {
 }
 
 fn evaluate(lower: &Lower<'_>, nodes: &[Node], leaves: &[Value]) -> u8 {
-    let mut tables = vec![0u8; nodes.len()];
+    let mut tables = [0u8; 2 * MAX_OPERATIONS + 1];
     // Operands of a node always have higher numbers.
     for index in (0..nodes.len()).rev() {
         tables[index] = match nodes[index] {

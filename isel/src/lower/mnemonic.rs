@@ -40,6 +40,7 @@ macro_rules! suffixes {
 suffixes! {
     Pred PRED Pred;
     B16 B16 B16; B32 B32 B32; B64 B64 B64; B128 B128 B128;
+    S8 S8 B16; U8 U8 B16;
     U16 U16 B16; U32 U32 B32; U64 U64 B64;
     S16 S16 B16; S32 S32 B32; S64 S64 B64;
     F16 F16 B16; Bf16 BF16 B16; F16x2 F16X2 B32; Bf16x2 BF16X2 B32;
@@ -68,6 +69,8 @@ const NAN: u64 = 1 << 25;
 const SAT: u64 = 1 << 26;
 const RELU: u64 = 1 << 27;
 const SATFINITE: u64 = 1 << 28;
+const AND_WITH: u64 = 1 << 29;
+const OR_WITH: u64 = 1 << 30;
 const TYPE1_SHIFT: u32 = 32;
 const TYPE2_SHIFT: u32 = 40;
 
@@ -123,6 +126,16 @@ impl Mnemonic {
         Mnemonic(self.0 | SATFINITE)
     }
 
+    /// A comparison whose result is combined with a third operand by `and`.
+    pub fn and_with(self) -> Mnemonic {
+        Mnemonic(self.0 | AND_WITH)
+    }
+
+    /// A comparison whose result is combined with a third operand by `or`.
+    pub fn or_with(self) -> Mnemonic {
+        Mnemonic(self.0 | OR_WITH)
+    }
+
     /// With `sat` and `relu` as the flags say.
     pub fn clamps(self, flags: Flags) -> Mnemonic {
         let mut bits = self.0;
@@ -145,6 +158,8 @@ impl Mnemonic {
         out.extend_from_slice(BASES[(self.0 & 0xffff) as usize].0);
         out.extend(ROUNDINGS[(self.0 >> ROUND_SHIFT) as usize & 0xff]);
         for (bit, piece) in [
+            (AND_WITH, tok::AND),
+            (OR_WITH, tok::OR),
             (FTZ, tok::FTZ),
             (NAN, tok::PROPAGATE_NAN),
             (SAT, tok::SAT),

@@ -168,7 +168,7 @@ impl<'a> Lower<'a> {
         let postorder = self.postorder(entry);
         self.count_uses(&postorder);
         self.make_blocks(entry, &postorder);
-        self.lay_out_frame(&postorder);
+        self.lay_out_frame(entry);
         self.find_byval_params(entry);
         for block in postorder {
             self.block(block, block == entry);
@@ -243,28 +243,29 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Gives every `alloca` of a fixed size its place in the frame.
-    fn lay_out_frame(&mut self, blocks: &[Block]) {
+    /// Gives every `alloca` of the entry block its place in the frame. Others allocate when they are executed.
+    fn lay_out_frame(&mut self, entry: Block) {
         let (mut size, mut max_align) = (0u64, 1u64);
-        for block in blocks.iter().rev() {
-            for inst in self.ir.layout.insts(*block) {
-                let data = &self.ir.dfg.insts[inst];
-                let Extra::Alloca { ty, count, align } = data.extra else { continue };
-                let layout = self.env.module.layout_of(ty);
-                let align = u64::from(align).max(layout.align);
-                let bytes = layout.size.saturating_mul(u64::from(count));
-                let at = size.checked_next_multiple_of(align).unwrap_or(u64::MAX);
-                let end = at.saturating_add(bytes);
-                if end > i32::MAX as u64 {
-                    self.error(inst, "the stack frame is larger than 2 GiB");
-                    continue;
-                }
-                self.frame.insert(inst, at as u32);
-                size = end;
-                max_align = max_align.max(align);
+        for inst in self.ir.layout.insts(entry) {
+            let Some((bytes, align)) = self.alloca_size(inst) else { continue };
+            let at = size.checked_next_multiple_of(align).unwrap_or(u64::MAX);
+            let end = at.saturating_add(bytes);
+            if end > i32::MAX as u64 {
+                self.error(inst, "the stack frame is larger than 2 GiB");
+                continue;
             }
+            self.frame.insert(inst, at as u32);
+            size = end;
+            max_align = max_align.max(align);
         }
         self.func.depot = mir::Depot { size, align: max_align as u32 };
+    }
+
+    /// Bytes and alignment of what an `alloca` allocates.
+    fn alloca_size(&self, inst: Inst) -> Option<(u64, u64)> {
+        let Extra::Alloca { ty, count, align } = self.ir.dfg.insts[inst].extra else { return None };
+        let layout = self.env.module.layout_of(ty);
+        Some((layout.size.saturating_mul(u64::from(count)), u64::from(align).max(layout.align)))
     }
 
     fn block(&mut self, block: Block, is_entry: bool) {
