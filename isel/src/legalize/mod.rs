@@ -1,15 +1,104 @@
 //! Legalization: any verified module into the legal IR of `isel/LEGAL.md`.
+//!
+//! Signatures first, for the whole module. Then each function, in three passes of which every one sees less:
+//!
+//! 1. [`control`]: what needs blocks of its own (`memcpy`, compare-and-exchange loops), on the types of the input;
+//! 2. [`types`]: every value in legal types, [`parts`] says how; vectors, odd and wide integers, bytes, narrow floats,
+//!    the width and alignment of accesses, calls;
+//! 3. [`operations`]: what the target has no instruction for, on legal types.
+//!
+//! [`features`] is what a target can do, [`helpers`] the functions that expansions call. Nothing here knows registers or
+//! PTX statements, except the few target operations that have no generic spelling (carries, byte permutation).
 
-use ptxc_ir::Module;
+mod atomics;
+mod bits;
+mod boundary;
+mod cleanup;
+mod context;
+mod control;
+mod convergent;
+mod convert;
+mod features;
+mod float_class;
+mod float_ops;
+mod fold;
+mod helpers;
+mod int_ops;
+mod lanes;
+mod memory;
+mod memory_intrinsics;
+mod narrow_float;
+mod narrow_int;
+mod operations;
+mod parts;
+mod predicates;
+mod types;
+mod vectors;
+mod wide_int;
+
+#[cfg(test)]
+mod tests;
+
+use cranelift_entity::EntityRef;
+use ptxc_ir::{FuncId, FuncKind, Function, Module, Signature};
 use ptxc_targets::Target;
 
 use crate::error::SelectError;
+use context::Context;
+use features::Features;
+use helpers::Helpers;
 
 /// Rewrites a verified module into legal IR for the target.
 ///
 /// # Errors
 /// What the target cannot do at all, one error per place.
 pub fn legalize(module: &mut Module, target: Target) -> Result<(), Vec<SelectError>> {
-    let _ = (module, target);
-    Ok(())
+    let features = Features::new(target);
+    legalize_signatures(module);
+    let mut helpers = Helpers::default();
+    let mut errors = Vec::new();
+    let mut next = 0;
+    // Helpers are appended while functions are legalized, and are legalized in their turn.
+    while next < module.funcs.len() {
+        let id = FuncId::new(next);
+        next += 1;
+        if module.funcs[id].is_declaration() {
+            continue;
+        }
+        let placeholder = Function::new(String::new(), FuncKind::Func, Signature::default());
+        let func = std::mem::replace(&mut module.funcs[id], placeholder);
+        let (func, found) = legalize_function(module, func, features, &mut helpers);
+        module.funcs[id] = func;
+        errors.extend(found);
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+fn legalize_signatures(module: &mut Module) {
+    for id in module.func_ids() {
+        let mut sig = std::mem::take(&mut module.funcs[id].sig);
+        boundary::legalize_signature(module, &mut sig);
+        module.funcs[id].sig = sig;
+        let mut indirect = std::mem::take(&mut module.funcs[id].dfg.signatures);
+        for (_, sig) in indirect.iter_mut() {
+            boundary::legalize_signature(module, sig);
+        }
+        module.funcs[id].dfg.signatures = indirect;
+    }
+}
+
+fn legalize_function(
+    module: &mut Module,
+    func: Function,
+    features: Features,
+    helpers: &mut Helpers,
+) -> (Function, Vec<SelectError>) {
+    let mut context = Context::new(module, func, features, helpers);
+    context.expand_control();
+    let order = cleanup::reverse_postorder(&context.func);
+    cleanup::remove_unreachable(&mut context.func, &order);
+    context.legalize_types(&order);
+    context.legalize_operations();
+    cleanup::resolve_and_sweep(&mut context.func);
+    (context.func, context.errors)
 }
