@@ -55,7 +55,7 @@ pub fn layout(ty: Type, target: Target) -> Option<RegLayout> {
     if narrow && lanes == 4 {
         return one(RegClass::B32);
     }
-    if bits == 16 && lanes % 2 == 0 {
+    if bits == 16 && lanes.is_multiple_of(2) {
         return Some(RegLayout { class: RegClass::B32, count: lanes / 2, lanes: 2 });
     }
     if ty.scalar() == Type::F32 && lanes == 2 && has_f32x2(target) {

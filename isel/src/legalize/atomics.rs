@@ -2,10 +2,10 @@
 //!
 //! 8-bit (and, before sm_70, 16-bit) objects are changed within the aligned 32-bit word that holds them. The exchange
 //! carries the order and scope of the operation; the first load of the loop is relaxed, since the exchange checks what it
-//! gave. Local memory belongs to one thread: there, plain loads and stores do.
+//! gave.
 
 use ptxc_ir::builder::Cursor;
-use ptxc_ir::{AtomicOp, Extra, Inst, IntCC, MemAttrs, Opcode, Ordering, Space, Type, Value};
+use ptxc_ir::{AtomicOp, Extra, Inst, IntCC, MemAttrs, Opcode, Ordering, Type, Value};
 use smallvec::SmallVec;
 
 use super::context::Context;
@@ -33,25 +33,10 @@ impl Context<'_> {
         let Extra::Rmw(op, attrs) = data.extra else { return };
         let args = self.args(inst);
         let (ptr, value) = (args[0], args[1]);
-        let space = self.ty(ptr).space().unwrap_or(Space::Generic);
-        if self.features.atomic_op(op, data.ty, space) {
+        if self.features.atomic_op(op, data.ty) {
             return;
         }
-        match space {
-            Space::Local => {
-                let old = self.load(data.ty, ptr, None, MemAttrs::aligned(attrs.align()));
-                let new = self.apply_atomic(op, old, value);
-                self.store(new, ptr, None, MemAttrs::aligned(attrs.align()));
-                self.replace(inst, &[old]);
-                return;
-            }
-            Space::Param | Space::Const | Space::Tensor => {
-                self.error(format!("atomic operations on {} memory do not exist", space.name()));
-                return;
-            }
-            _ => {}
-        }
-        if op == AtomicOp::Fsub && self.features.atomic_op(AtomicOp::Fadd, data.ty, space) {
+        if op == AtomicOp::Fsub && self.features.atomic_op(AtomicOp::Fadd, data.ty) {
             let negated = self.un(Opcode::Fneg, value);
             let mut operands: SmallVec<[Value; 4]> = args.clone();
             operands[1] = negated;
@@ -210,36 +195,12 @@ impl Context<'_> {
         let data = self.func.dfg.insts[inst].clone();
         let Extra::Cmpxchg(attrs, failure) = data.extra else { return };
         let args = self.args(inst);
-        let space = self.ty(args[0]).space().unwrap_or(Space::Generic);
         let bits = data.ty.bits();
-        match space {
-            Space::Local => {
-                self.local_cmpxchg(inst, &args, attrs);
-                return;
-            }
-            Space::Param | Space::Const | Space::Tensor => {
-                self.error(format!("atomic operations on {} memory do not exist", space.name()));
-                return;
-            }
-            _ => {}
-        }
         if bits < 32 && !self.features.compare_exchange(bits) {
             self.cmpxchg_in_word(inst, &args, attrs, failure);
         } else if !self.features.compare_exchange(bits) {
             self.error(format!("cmpxchg on {} needs sm_90", data.ty));
         }
-    }
-
-    fn local_cmpxchg(&mut self, inst: Inst, args: &[Value], attrs: MemAttrs) {
-        let ty = self.ty(args[1]);
-        let int = Type::int(ty.bits());
-        let plain = MemAttrs::aligned(attrs.align());
-        let old = self.load(ty, args[0], None, plain);
-        let (seen, expected) = (self.conv_between(old, int), self.conv_between(args[1], int));
-        let same = self.icmp(IntCC::Eq, seen, expected);
-        let new = self.select(same, args[2], old);
-        self.store(new, args[0], None, plain);
-        self.replace(inst, &[old, same]);
     }
 
     /// The word is exchanged while its part compares equal; it is tried again when only the rest of it changed.

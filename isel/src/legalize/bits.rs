@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use ptxc_ir::{Inst, IntCC, Opcode, Type, Value};
+use ptxc_ir::{ConstData, Inst, IntCC, Opcode, Type, Value};
 use ptxc_targets::tok;
 use smallvec::SmallVec;
 
@@ -40,7 +40,7 @@ impl Context<'_> {
     }
 
     /// An integer as a legal scalar or pair of the same size.
-    pub fn from_integer(&mut self, value: Value, ty: Type) -> Value {
+    pub fn integer_as(&mut self, value: Value, ty: Type) -> Value {
         if ty.is_int() {
             return self.resize(value, ty);
         }
@@ -50,7 +50,12 @@ impl Context<'_> {
 
     /// Appends the low bits of a legal value.
     pub fn push_bits(&mut self, string: &mut BitString, value: Value, bits: u32) {
-        let value = self.as_integer(value);
+        let mut value = self.as_integer(value);
+        if let Some(ConstData::Poison) = self.func.dfg.as_const(value) {
+            // A poison lane must not spoil the lanes it shares a register with.
+            let ty = self.ty(value);
+            value = self.bits(ty, 0);
+        }
         let atom = self.origin(Atom { value, offset: 0, bits });
         if let Some(last) = string.atoms.back_mut()
             && last.value == atom.value
@@ -135,7 +140,7 @@ impl Context<'_> {
             let half = self.half(atom.value, atom.offset / 32);
             return self.piece_of_word(half, atom.offset % 32, atom.bits);
         }
-        if atom.bits == 16 && atom.offset % 16 == 0 && from != Type::I16 {
+        if atom.bits == 16 && atom.offset.is_multiple_of(16) && from != Type::I16 {
             let lanes = Type::I16.with_lanes(from.bits() / 16);
             let halves = self.bitcast(atom.value, lanes);
             return self.extract(halves, atom.offset / 16);
@@ -167,10 +172,11 @@ impl Context<'_> {
 
     /// Several pieces, `bits` together, as one integer.
     fn join(&mut self, pieces: &[Atom], bits: u32) -> Value {
-        if bits == 64 && pieces.iter().any(|p| p.bits < 32) {
-            if let Some(words) = self.join_words(pieces) {
-                return words;
-            }
+        if bits == 64
+            && pieces.iter().any(|p| p.bits < 32)
+            && let Some(words) = self.join_words(pieces)
+        {
+            return words;
         }
         let size = pieces[0].bits;
         if pieces.iter().all(|p| p.bits == size) && matches!((size, bits), (16, 32 | 64) | (32, 64)) {
@@ -179,8 +185,8 @@ impl Context<'_> {
             let lanes = self.vector(lane.with_lanes(lanes.len() as u32), &lanes);
             return self.bitcast(lanes, Type::int(bits));
         }
-        let bytes = |p: &Atom| p.bits == 8 && p.offset % 8 == 0;
-        if bits <= 32 && bits % 8 == 0 && pieces.iter().all(bytes) {
+        let bytes = |p: &Atom| p.bits == 8 && p.offset.is_multiple_of(8);
+        if bits <= 32 && bits.is_multiple_of(8) && pieces.iter().all(bytes) {
             let word = self.join_bytes(pieces);
             return self.resize(word, container(bits));
         }
@@ -254,11 +260,8 @@ impl Context<'_> {
         for piece in pieces {
             let value = self.piece(*piece);
             let last = at + piece.bits == bits;
-            let value = if last || self.ty(value).bits() == piece.bits {
-                value
-            } else {
-                self.zero_extended(value, piece.bits)
-            };
+            let value =
+                if last || self.ty(value).bits() == piece.bits { value } else { self.zero_extended(value, piece.bits) };
             let value = self.resize(value, ty);
             let shifted = self.bin_imm(Opcode::Shl, value, at.into());
             result = self.bin(Opcode::Or, result, shifted);
@@ -299,7 +302,7 @@ impl Context<'_> {
                 };
                 let value = self.take_bits(string, bits);
                 match repr(scalar) {
-                    Repr::Legal => self.from_integer(value, *part),
+                    Repr::Legal => self.integer_as(value, *part),
                     _ => self.resize(value, *part),
                 }
             })

@@ -4,9 +4,7 @@
 //! integer that fills its storage, `<n x i1>` as the integer or the bytes that hold its bits. Values of such types, and
 //! of `i8` and `i128`, pass in the type of the signature and are converted right there.
 
-use ptxc_ir::{
-    AggDef, Block, ConstData, Extra, Inst, MemType, Module, Opcode, Scalar, Signature, Type, Value,
-};
+use ptxc_ir::{AggDef, Block, ConstData, Extra, Inst, MemType, Module, Opcode, Scalar, Signature, Type, Value};
 use smallvec::SmallVec;
 
 use super::bits::BitString;
@@ -100,7 +98,7 @@ impl Context<'_> {
             }
             return self.parts_from_bits(&mut string, ty);
         }
-        if ty.is_vector() && self.features.paired(scalar) && scalar.bits() == 16 && ty.lanes() % 2 == 0 {
+        if ty.is_vector() && self.features.paired(scalar) && scalar.bits() == 16 && ty.lanes().is_multiple_of(2) {
             let words = self.bitcast(value, bundle_of_words(ty.lanes() / 2));
             return (0..ty.lanes() / 2)
                 .map(|index| {
@@ -151,7 +149,7 @@ impl Context<'_> {
         }
         let parts = self.parts_of(value);
         if ty.is_vector() && scalar == Type::I1 {
-            let mut string = self.bits_of_parts(ty, &parts);
+            let mut string = self.memory_bits(ty, &parts);
             if !to.is_vector() {
                 return self.take_boundary(&mut string, to);
             }
@@ -159,7 +157,7 @@ impl Context<'_> {
                 (0..to.lanes()).map(|_| self.take_boundary(&mut string, Type::I8)).collect();
             return self.vector(to, &bytes);
         }
-        if ty.is_vector() && self.features.paired(scalar) && scalar.bits() == 16 && ty.lanes() % 2 == 0 {
+        if ty.is_vector() && self.features.paired(scalar) && scalar.bits() == 16 && ty.lanes().is_multiple_of(2) {
             let words: SmallVec<[Value; 8]> = parts.iter().map(|part| self.bitcast(*part, Type::I32)).collect();
             let whole = self.vector(bundle_of_words(ty.lanes() / 2), &words);
             return self.bitcast(whole, ty);
@@ -231,7 +229,7 @@ impl Context<'_> {
             let parts = self.import(old, data.ty);
             self.parts.set(result, &parts);
         } else {
-            let value = self.from_integer(old, data.ty);
+            let value = self.integer_as(old, data.ty);
             self.func.dfg.alias(result, value);
         }
         if data.op == Opcode::Cmpxchg {

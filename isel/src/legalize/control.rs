@@ -13,29 +13,52 @@ impl Context<'_> {
     /// Visits every instruction.
     pub fn expand_control(&mut self) {
         let blocks: Vec<Block> = self.func.layout.blocks().collect();
+        if !blocks.iter().any(|block| self.func.layout.insts(*block).any(|inst| self.needs_control(inst))) {
+            return;
+        }
+        if let Some(entry) = blocks.first() {
+            self.gather_allocas(*entry);
+        }
         for block in blocks {
             let mut last = self.func.layout.last_inst(block);
             while let Some(inst) = last {
                 last = self.func.layout.prev_inst(inst);
-                let op = self.func.dfg.insts[inst].op;
-                let shape = op.shape();
-                if !matches!(
-                    shape,
-                    Shape::AtomicRmw | Shape::Cmpxchg | Shape::MemCopy | Shape::MemSet | Shape::Redux
-                ) {
-                    continue;
-                }
-                self.rewrite_at(inst);
-                match shape {
-                    Shape::AtomicRmw => self.expand_atomic_rmw(inst),
-                    Shape::Cmpxchg => self.expand_cmpxchg(inst),
-                    Shape::MemCopy => self.expand_copy(inst),
-                    Shape::MemSet => self.expand_set(inst),
-                    _ => self.expand_redux_loop(inst),
+                if self.needs_control(inst) {
+                    self.rewrite_at(inst);
+                    self.expand_with_control(inst);
                 }
             }
         }
         self.current = None;
+    }
+
+    fn needs_control(&self, inst: Inst) -> bool {
+        matches!(
+            self.func.dfg.insts[inst].op.shape(),
+            Shape::AtomicRmw | Shape::Cmpxchg | Shape::MemCopy | Shape::MemSet | Shape::Redux
+        )
+    }
+
+    fn expand_with_control(&mut self, inst: Inst) {
+        match self.func.dfg.insts[inst].op.shape() {
+            Shape::AtomicRmw => self.expand_atomic_rmw(inst),
+            Shape::Cmpxchg => self.expand_cmpxchg(inst),
+            Shape::MemCopy => self.expand_copy(inst),
+            Shape::MemSet => self.expand_set(inst),
+            _ => self.expand_redux_loop(inst),
+        }
+    }
+
+    /// Moves stack objects to the front of the entry block, where cutting the block leaves them.
+    fn gather_allocas(&mut self, entry: Block) {
+        let layout = &self.func.layout;
+        let is_alloca = |inst: &Inst| self.func.dfg.insts[*inst].op == Opcode::Alloca;
+        let Some(first) = layout.insts(entry).find(|inst| !is_alloca(inst)) else { return };
+        let late: Vec<Inst> = layout.insts(entry).skip_while(is_alloca).filter(is_alloca).collect();
+        for inst in late {
+            self.func.layout.remove_inst(inst);
+            self.func.layout.insert_inst_before(inst, first);
+        }
     }
 
     /// Cuts a block before an instruction; the block that begins with it. The cursor goes to the end of the first half,
@@ -71,13 +94,7 @@ impl Context<'_> {
 
     /// A loop over `i64` offsets from `start` (below `end`) by `step`, entered from the cursor when it runs at all; `body`
     /// emits one iteration. The cursor goes to the block after it, where `tail` continues; nothing jumps there yet.
-    pub fn count_up(
-        &mut self,
-        tail: Block,
-        range: (Value, Value),
-        step: u64,
-        body: impl FnOnce(&mut Self, Value),
-    ) {
+    pub fn count_up(&mut self, tail: Block, range: (Value, Value), step: u64, body: impl FnOnce(&mut Self, Value)) {
         let (looping, params) = self.block_before(tail, &[Type::I64]);
         let (after, _) = self.block_before(tail, &[]);
         let enter = self.icmp(IntCC::Ult, range.0, range.1);
@@ -91,13 +108,7 @@ impl Context<'_> {
     }
 
     /// A loop over `i64` offsets from `start` down to `end`, each iteration taking the offset `step` below the last.
-    pub fn count_down(
-        &mut self,
-        tail: Block,
-        range: (Value, Value),
-        step: u64,
-        body: impl FnOnce(&mut Self, Value),
-    ) {
+    pub fn count_down(&mut self, tail: Block, range: (Value, Value), step: u64, body: impl FnOnce(&mut Self, Value)) {
         let (looping, params) = self.block_before(tail, &[Type::I64]);
         let (after, _) = self.block_before(tail, &[]);
         let enter = self.icmp(IntCC::Ugt, range.0, range.1);

@@ -37,8 +37,7 @@ impl Context<'_> {
             let want = with_predicate && in_range.is_none();
             let types: &[Type] = if want { &[Type::I32, Type::I1] } else { &[Type::I32] };
             let operands = [word, args[1], args[2], args[3]];
-            let new =
-                self.builder().inst_with_results(data.op, data.flags, Type::I32, &operands, Extra::None, types);
+            let new = self.builder().inst_with_results(data.op, data.flags, Type::I32, &operands, Extra::None, types);
             if want {
                 in_range = Some(self.func.dfg.result(new, 1));
             }

@@ -48,8 +48,10 @@ impl Context<'_> {
             self.func.layout.remove_inst(inst);
             return;
         }
-        let lanes: Lanes =
-            lanes.iter().map(|lane| self.convert_lane(data.op, data.flags, from.scalar(), to.scalar(), *lane)).collect();
+        let lanes: Lanes = lanes
+            .iter()
+            .map(|lane| self.convert_lane(data.op, data.flags, from.scalar(), to.scalar(), *lane))
+            .collect();
         self.finish(inst, &lanes);
     }
 

@@ -3,7 +3,7 @@
 //! Decides legality of operations on legal types (`isel/LEGAL.md`, sections 3 to 6). It does not decide how an illegal
 //! operation is written instead; the file of the operation's topic does.
 
-use ptxc_ir::{AtomicOp, Flags, FloatKind, Opcode, Scalar, Space, Type};
+use ptxc_ir::{AtomicOp, Flags, FloatKind, Opcode, Scalar, Type};
 use ptxc_targets::Target;
 
 /// The capabilities of a target that legalization depends on, with the PTX ISA section that states the floor.
@@ -161,12 +161,9 @@ impl Features {
         }
     }
 
-    /// Whether `atomicrmw` of this operation and type is one instruction. Atomics in local memory are not.
-    pub fn atomic_op(&self, op: AtomicOp, ty: Type, space: Space) -> bool {
+    /// Whether `atomicrmw` of this operation and type is one instruction.
+    pub fn atomic_op(&self, op: AtomicOp, ty: Type) -> bool {
         use AtomicOp::*;
-        if matches!(space, Space::Local | Space::Param | Space::Const | Space::Tensor) {
-            return false;
-        }
         let (bits, pair) = (ty.bits(), ty.is_vector());
         match op {
             Xchg => matches!(bits, 32 | 64) || (bits == 128 && self.atomic_bf16),

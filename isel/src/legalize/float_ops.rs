@@ -120,7 +120,7 @@ impl Context<'_> {
         self.tern(Opcode::Fma, flags, inverse, two, one)
     }
 
-    fn to_single(&mut self, value: Value) -> Value {
+    fn as_single(&mut self, value: Value) -> Value {
         self.conv_flags(Opcode::Fpext, Flags::EMPTY, value, Type::F32)
     }
 
@@ -138,7 +138,10 @@ impl Context<'_> {
         let exact = rounding_flags(flags.without(Flags::RN)).is_empty()
             && !flags.contains(Flags::FTZ)
             && !flags.contains(Flags::SAT);
-        if ty == Type::BF16 && self.features.bf16_fma && exact && matches!(op, Opcode::Fadd | Opcode::Fsub | Opcode::Fmul)
+        if ty == Type::BF16
+            && self.features.bf16_fma
+            && exact
+            && matches!(op, Opcode::Fadd | Opcode::Fsub | Opcode::Fmul)
         {
             return self.bf16_by_fma(op, flags, args[0], args[1]);
         }
@@ -147,14 +150,14 @@ impl Context<'_> {
         }
         let flush = flags.contains(Flags::FTZ) && ty == Type::F16;
         let flags = if ty == Type::F16 { flags.without(Flags::FTZ) } else { flags };
-        let mut singles: smallvec::SmallVec<[Value; 3]> = args.iter().map(|v| self.to_single(*v)).collect();
+        let mut singles: smallvec::SmallVec<[Value; 3]> = args.iter().map(|v| self.as_single(*v)).collect();
         if flush {
             singles = singles.into_iter().map(|v| self.flush_half(v)).collect();
         }
         let mut r = self.value(op, flags, Type::F32, &singles, Extra::None);
         r = self.conv_flags(Opcode::Fptrunc, rounding_flags(flags), r, ty);
         if flush {
-            let single = self.to_single(r);
+            let single = self.as_single(r);
             let flushed = self.flush_half(single);
             r = self.conv_flags(Opcode::Fptrunc, Flags::EMPTY, flushed, ty);
         }
@@ -202,12 +205,12 @@ impl Context<'_> {
             return self.conv_flags(Opcode::Fptrunc, rounding, r, ty);
         }
         let [zero, down, up] = [Flags::RZ, Flags::RM, Flags::RP].map(|mode| fused(self, mode));
-        let odd = self.to_odd(zero, down, up);
+        let odd = self.rounded_to_odd(zero, down, up);
         self.conv_flags(Opcode::Fptrunc, Flags::EMPTY, odd, ty)
     }
 
     /// A result rounded to odd, from the three directed roundings: inexact results end in a set bit.
-    fn to_odd(&mut self, toward_zero: Value, down: Value, up: Value) -> Value {
+    fn rounded_to_odd(&mut self, toward_zero: Value, down: Value, up: Value) -> Value {
         let ty = self.ty(toward_zero);
         let int = Type::int(ty.bits());
         let [bits, down, up] = [toward_zero, down, up].map(|v| self.bitcast(v, int));
@@ -219,9 +222,9 @@ impl Context<'_> {
 
     /// An f64 as f32 rounded to odd, to be rounded further.
     pub fn truncate_to_odd(&mut self, value: Value) -> Value {
-        let [zero, down, up] = [Flags::RZ, Flags::RM, Flags::RP]
-            .map(|mode| self.conv_flags(Opcode::Fptrunc, mode, value, Type::F32));
-        self.to_odd(zero, down, up)
+        let [zero, down, up] =
+            [Flags::RZ, Flags::RM, Flags::RP].map(|mode| self.conv_flags(Opcode::Fptrunc, mode, value, Type::F32));
+        self.rounded_to_odd(zero, down, up)
     }
 
     /// Replaces a comparison.
@@ -233,7 +236,7 @@ impl Context<'_> {
             FloatCC::True => self.bool(true),
             FloatCC::False => self.bool(false),
             _ => {
-                let (mut a, mut b) = (self.to_single(args[0]), self.to_single(args[1]));
+                let (mut a, mut b) = (self.as_single(args[0]), self.as_single(args[1]));
                 if data.ty == Type::F16 && data.flags.contains(Flags::FTZ) {
                     (a, b) = (self.flush_half(a), self.flush_half(b));
                 }
@@ -289,11 +292,11 @@ impl Context<'_> {
         let result = match data.op {
             Opcode::Fptrunc | Opcode::Fpext => self.convert_float(data.flags, value, to),
             Opcode::Fptosi | Opcode::Fptoui => {
-                let single = self.to_single(value);
+                let single = self.as_single(value);
                 self.conv_flags(data.op, data.flags, single, to)
             }
             Opcode::FptosiSat | Opcode::FptouiSat if from == Type::BF16 => {
-                let single = self.to_single(value);
+                let single = self.as_single(value);
                 self.conv_flags(data.op, data.flags, single, to)
             }
             Opcode::FptosiSat | Opcode::FptouiSat => self.saturating_convert(data.op, data.flags, value, to),
@@ -330,7 +333,7 @@ impl Context<'_> {
             }
             // Everything else goes through f32, which holds f16, bf16 and tf32 exactly.
             _ => {
-                let single = self.to_single(value);
+                let single = self.as_single(value);
                 let op = if to == Type::F64 { Opcode::Fpext } else { Opcode::Fptrunc };
                 self.conv_flags(op, rounding, single, to)
             }
@@ -404,7 +407,7 @@ impl Context<'_> {
         let single = if flags.rounding() == Rounding::Nearest {
             let [zero, down, up] =
                 [Flags::RZ, Flags::RM, Flags::RP].map(|mode| self.conv_flags(op, mode, value, Type::F32));
-            self.to_odd(zero, down, up)
+            self.rounded_to_odd(zero, down, up)
         } else {
             self.conv_flags(op, rounding, value, Type::F32)
         };

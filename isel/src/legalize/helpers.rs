@@ -77,9 +77,7 @@ fn add(module: &mut Module, helper: Helper) -> Option<FuncId> {
     let (ty, params) = helper.operand();
     let value = MemType::Value(ty);
     let ret = match helper {
-        Helper::DivideI128 => {
-            MemType::Agg(module.aggregate(AggDef::Struct { fields: vec![value; 4], packed: false })?)
-        }
+        Helper::DivideI128 => MemType::Agg(module.aggregate(AggDef::Struct { fields: vec![value; 4], packed: false })?),
         _ => value,
     };
     let param = Param { ty: value, attrs: ParamAttrs::default() };

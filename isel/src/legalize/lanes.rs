@@ -3,7 +3,7 @@
 //! Legal scalars keep their operation (a later pass asks whether the target has it); everything else goes to the file
 //! of its representation.
 
-use ptxc_ir::{Extra, Flags, FloatCC, IntCC, Opcode, Type, Value};
+use ptxc_ir::{Flags, FloatCC, IntCC, Opcode, Type, Value};
 
 use super::context::Context;
 use super::parts::{Lane, Repr, container, repr};
@@ -43,7 +43,13 @@ impl Context<'_> {
     pub fn lane_ternary(&mut self, op: Opcode, flags: Flags, ty: Type, a: Lane, b: Lane, c: Lane) -> Lane {
         match repr(ty) {
             // A funnel shift of one bit by an amount modulo 1 is one of the operands.
-            Repr::Legal if ty == Type::I1 => (if op == Opcode::Fshl { a } else { b }),
+            Repr::Legal if ty == Type::I1 => {
+                if op == Opcode::Fshl {
+                    a
+                } else {
+                    b
+                }
+            }
             Repr::Legal => self.tern(op, flags, a.lo, b.lo, c.lo).into(),
             Repr::Int(bits) => self.narrow_funnel(op, bits, a.lo, b.lo, c.lo).into(),
             Repr::Wide(bits) => {
@@ -110,10 +116,8 @@ impl Context<'_> {
 
     /// `cond ? a : b` of two parts, keeping what is known of both.
     pub fn select_part(&mut self, cond: Value, a: Value, b: Value) -> Value {
-        let (unsigned, signed) = (
-            self.unsigned_width(a).max(self.unsigned_width(b)),
-            self.signed_width(a).max(self.signed_width(b)),
-        );
+        let (unsigned, signed) =
+            (self.unsigned_width(a).max(self.unsigned_width(b)), self.signed_width(a).max(self.signed_width(b)));
         let r = self.select(cond, a, b);
         if self.ty(r).is_int() {
             self.fits_unsigned(r, unsigned);
@@ -153,7 +157,11 @@ impl Context<'_> {
         }
         let value = self.move_container(signed, source.lo, container(m));
         if n < self.ty(value).bits() {
-            if signed { self.fits_signed(value, n) } else { self.fits_unsigned(value, n) };
+            if signed {
+                self.fits_signed(value, n)
+            } else {
+                self.fits_unsigned(value, n)
+            };
         }
         value.into()
     }
@@ -178,7 +186,11 @@ impl Context<'_> {
 
     /// An extended number in another container, which may be narrower when the number fits it.
     fn move_container(&mut self, signed: bool, value: Value, to: Type) -> Value {
-        if self.ty(value).bits() > to.bits() { self.conv(Opcode::Trunc, value, to) } else { self.widen(signed, value, to) }
+        if self.ty(value).bits() > to.bits() {
+            self.conv(Opcode::Trunc, value, to)
+        } else {
+            self.widen(signed, value, to)
+        }
     }
 
     fn lane_truncate(&mut self, from: Type, lane: Lane, to: Type) -> Lane {

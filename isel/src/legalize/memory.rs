@@ -159,7 +159,8 @@ impl Context<'_> {
     /// The element type when every register of every piece is one part of the value as it is.
     fn plain_element(&self, ty: Type, pieces: &[Piece]) -> Option<Type> {
         let scalar = ty.scalar();
-        let single = repr(scalar) == Repr::Legal && scalar != Type::I1 && !(ty.is_vector() && self.features.paired(scalar));
+        let single =
+            repr(scalar) == Repr::Legal && scalar != Type::I1 && !(ty.is_vector() && self.features.paired(scalar));
         (single && pieces.iter().all(|p| p.unit == scalar.size())).then_some(scalar)
     }
 
@@ -189,7 +190,7 @@ impl Context<'_> {
     }
 
     /// The bits that a value has in memory.
-    fn memory_bits(&mut self, ty: Type, parts: &[Value]) -> BitString {
+    pub fn memory_bits(&mut self, ty: Type, parts: &[Value]) -> BitString {
         let scalar = ty.scalar();
         let packed_bits = ty.is_vector() && scalar == Type::I1;
         if packed_bits || scalar.scalar_bits() == storage_bits(scalar) {

@@ -60,8 +60,7 @@ impl Context<'_> {
         let args = self.args(inst);
         let byte = self.conv(Opcode::Zext, args[1], Type::I64);
         let src = self.bin_imm(Opcode::Mul, byte, 0x0101_0101_0101_0101);
-        let job =
-            Job { dst: args[0], src, is_set: true, dst_align: dst_align.max(1).into(), src_align: 1, volatile };
+        let job = Job { dst: args[0], src, is_set: true, dst_align: dst_align.max(1).into(), src_align: 1, volatile };
         self.expand_job(inst, &job, args[2], false);
     }
 
@@ -69,9 +68,7 @@ impl Context<'_> {
     fn may_overlap(&self, a: Value, b: Value) -> bool {
         let shared = |s: Space| matches!(s, Space::Shared | Space::SharedCluster);
         match (self.ty(a).space(), self.ty(b).space()) {
-            (Some(a), Some(b)) => {
-                a == b || a == Space::Generic || b == Space::Generic || (shared(a) && shared(b))
-            }
+            (Some(a), Some(b)) => a == b || a == Space::Generic || b == Space::Generic || (shared(a) && shared(b)),
             _ => true,
         }
     }
@@ -79,11 +76,8 @@ impl Context<'_> {
     fn expand_job(&mut self, inst: Inst, job: &Job, length: Value, overlaps: bool) {
         let constant = self.func.dfg.as_bits(length).and_then(|n| u64::try_from(n).ok());
         if let Some(length) = constant {
-            let pieces = if length > 16 * MOST_PIECES as u64 {
-                SmallVec::new()
-            } else {
-                plan(length, job.align(), 8, 16)
-            };
+            let pieces =
+                if length > 16 * MOST_PIECES as u64 { SmallVec::new() } else { plan(length, job.align(), 8, 16) };
             if length == 0 || (!pieces.is_empty() && pieces.len() <= MOST_PIECES) {
                 self.straight(job, &pieces, if overlaps { pieces.len().max(1) } else { BATCH });
                 self.func.layout.remove_inst(inst);

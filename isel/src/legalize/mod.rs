@@ -36,9 +36,6 @@ mod types;
 mod vectors;
 mod wide_int;
 
-#[cfg(test)]
-mod tests;
-
 use cranelift_entity::EntityRef;
 use ptxc_ir::{FuncId, FuncKind, Function, Module, Signature};
 use ptxc_targets::Target;

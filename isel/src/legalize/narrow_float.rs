@@ -44,14 +44,7 @@ fn is_fp8(ty: Type) -> bool {
 
 impl Context<'_> {
     /// `fptrunc` or `fpext` where one side is a narrow format; scalar types of the lanes are given.
-    pub fn convert_narrow_floats(
-        &mut self,
-        op: Opcode,
-        flags: Flags,
-        from: Type,
-        to: Type,
-        lanes: &[Lane],
-    ) -> Lanes {
+    pub fn convert_narrow_floats(&mut self, op: Opcode, flags: Flags, from: Type, to: Type, lanes: &[Lane]) -> Lanes {
         let narrow_from = from.float_kind().is_some_and(FloatKind::is_narrow);
         let narrow_to = to.float_kind().is_some_and(FloatKind::is_narrow);
         if narrow_from && narrow_to {
@@ -95,7 +88,9 @@ impl Context<'_> {
         let nearest = flags.rounding() == Rounding::Nearest;
         match to.float_kind() {
             Some(FloatKind::Ue8m0) => {
-                self.features.fp4 && matches!(flags.rounding(), Rounding::Zero | Rounding::Up) && flags.contains(Flags::SAT)
+                self.features.fp4
+                    && matches!(flags.rounding(), Rounding::Zero | Rounding::Up)
+                    && flags.contains(Flags::SAT)
             }
             _ if is_fp8(to) => self.features.fp8 && nearest && flags.contains(Flags::SAT),
             _ => self.features.fp4 && nearest,
@@ -109,7 +104,7 @@ impl Context<'_> {
                 .iter()
                 .map(|lane| {
                     let single = self.decode(from, lane.lo);
-                    self.from_single(single, to).into()
+                    self.single_as(single, to).into()
                 })
                 .collect();
         }
@@ -125,13 +120,13 @@ impl Context<'_> {
             let halves = self.conv_flags(Opcode::Fpext, Flags::EMPTY, packed, Type::F16.with_lanes(2));
             for index in 0..pair.len() {
                 let half = self.extract(halves, index as u32);
-                result.push(self.from_half(half, to).into());
+                result.push(self.half_as(half, to).into());
             }
         }
         result
     }
 
-    fn from_half(&mut self, half: Value, to: Type) -> Value {
+    fn half_as(&mut self, half: Value, to: Type) -> Value {
         match to {
             Type::F16 => half,
             Type::BF16 => {
@@ -142,7 +137,7 @@ impl Context<'_> {
         }
     }
 
-    fn from_single(&mut self, single: Value, to: Type) -> Value {
+    fn single_as(&mut self, single: Value, to: Type) -> Value {
         match to {
             Type::F32 => single,
             Type::F64 => self.conv_flags(Opcode::Fpext, Flags::EMPTY, single, to),

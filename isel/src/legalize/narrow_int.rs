@@ -139,7 +139,8 @@ impl Context<'_> {
             return self.record(signed, r, bits);
         }
         let b = self.extended(signed, b, bits);
-        let sum = self.bin(if matches!(op, Opcode::UaddSat | Opcode::SaddSat) { Opcode::Add } else { Opcode::Sub }, a, b);
+        let sum =
+            self.bin(if matches!(op, Opcode::UaddSat | Opcode::SaddSat) { Opcode::Add } else { Opcode::Sub }, a, b);
         let r = match op {
             Opcode::UaddSat => self.bin(Opcode::Umin, sum, most),
             Opcode::UsubSat => self.bin(Opcode::Smax, sum, least),

@@ -61,7 +61,6 @@ impl Context<'_> {
                     && self.features.float_op(data.op, data.flags, ty)
             }
             Shape::Convert => self.is_conversion_legal(inst),
-            Shape::Redux => self.features.redux,
             Shape::Elect => self.features.elect,
             Shape::Predicate => data.op != Opcode::Assume,
             _ => true,
@@ -75,7 +74,6 @@ impl Context<'_> {
             Shape::FloatClass => self.expand_float_class(inst),
             Shape::FloatCompare => self.expand_float_compare(inst),
             Shape::Convert => self.expand_conversion(inst),
-            Shape::Redux => self.expand_redux(inst),
             Shape::Elect => self.elect_lowest(inst),
             Shape::Predicate => self.func.layout.remove_inst(inst),
             _ if data.ty.is_float_like() => self.expand_float(inst),

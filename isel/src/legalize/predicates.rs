@@ -36,9 +36,7 @@ impl Context<'_> {
     /// An overflow operation on `i1`: result and overflow.
     pub fn predicate_overflow(&mut self, op: Opcode, a: Value, b: Value) -> (Value, Value) {
         match op {
-            Opcode::UaddOverflow | Opcode::SaddOverflow => {
-                (self.bin(Opcode::Xor, a, b), self.bin(Opcode::And, a, b))
-            }
+            Opcode::UaddOverflow | Opcode::SaddOverflow => (self.bin(Opcode::Xor, a, b), self.bin(Opcode::And, a, b)),
             Opcode::UsubOverflow | Opcode::SsubOverflow => {
                 let not_a = self.not(a);
                 (self.bin(Opcode::Xor, a, b), self.bin(Opcode::And, not_a, b))
