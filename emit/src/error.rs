@@ -64,6 +64,9 @@ pub enum EmitError {
         /// The target.
         target: Target,
     },
+    /// Launch bounds on something that is not launched.
+    #[error("`{0}`: launch bounds are for kernels")]
+    LaunchBounds(String),
     /// Machine IR that was not taken out of SSA, or that is malformed: an error of the compiler.
     #[error("internal error: {0}")]
     Internal(String),

@@ -89,6 +89,7 @@ impl Printer<'_> {
             linkage: func.linkage,
             signature: &func.signature,
             attrs: &func.attrs,
+            defined: true,
         };
         header.print(text, self.names.names, &self.names.params, &self.names.results);
         text.push("\n{\n");

@@ -64,7 +64,8 @@ fn functions_ahead(text: &mut Text, module: &Module, names: &Names, survey: &Sur
     for (declaration, &used) in module.declarations.iter().zip(&survey.declared) {
         if used {
             let FunctionDecl { name, kind, signature, attrs } = declaration;
-            declare(text, names, &Header { name: *name, kind: *kind, linkage: Linkage::Extern, signature, attrs });
+            let linkage = Linkage::Extern;
+            declare(text, names, &Header { name: *name, kind: *kind, linkage, signature, attrs, defined: false });
         }
     }
     for (func, &forward) in module.functions.iter().zip(&survey.forward) {
@@ -75,6 +76,7 @@ fn functions_ahead(text: &mut Text, module: &Module, names: &Names, survey: &Sur
                 linkage: func.linkage,
                 signature: &func.signature,
                 attrs: &func.attrs,
+                defined: false,
             };
             declare(text, names, &header);
         }

@@ -94,6 +94,8 @@ pub(crate) struct Header<'a> {
     pub linkage: Linkage,
     pub signature: &'a Signature,
     pub attrs: &'a FunctionAttrs,
+    /// A body follows: launch bounds are printed, which PTX does not take on declarations.
+    pub defined: bool,
 }
 
 impl Header<'_> {
@@ -108,13 +110,21 @@ impl Header<'_> {
         }
         text.push(names.get(self.name));
         params(text, &self.signature.params, kernel, Naming::Names(param_names));
-        self.directives(text);
+        if self.defined && kernel {
+            self.launch_bounds(text);
+        }
+        // ptxas refuses .noreturn on kernels and on functions with results.
+        if self.attrs.noreturn && !kernel && self.signature.returns.is_empty() {
+            text.push("\n.noreturn");
+        }
     }
 
-    fn directives(&self, text: &mut Text) {
+    fn launch_bounds(&self, text: &mut Text) {
         let attrs = self.attrs;
+        // PTX takes one of the two, and the exact shape implies the bound.
+        let maxntid = attrs.maxntid.filter(|_| attrs.reqntid.is_none());
         let dims =
-            [(".reqntid", attrs.reqntid), (".maxntid", attrs.maxntid), (".reqnctapercluster", attrs.reqnctapercluster)];
+            [(".reqntid", attrs.reqntid), (".maxntid", maxntid), (".reqnctapercluster", attrs.reqnctapercluster)];
         for (directive, value) in dims {
             let Some([x, y, z]) = value else { continue };
             text.char('\n');
@@ -139,10 +149,6 @@ impl Header<'_> {
         }
         if attrs.blocksareclusters {
             text.push("\n.blocksareclusters");
-        }
-        // ptxas refuses .noreturn on kernels and on functions with results.
-        if attrs.noreturn && self.kind == FuncKind::Func && self.signature.returns.is_empty() {
-            text.push("\n.noreturn");
         }
     }
 }

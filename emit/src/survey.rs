@@ -4,8 +4,8 @@ use crate::EmitOptions;
 use crate::error::EmitError;
 use cranelift_entity::SecondaryMap;
 use ptxc_mir::{
-    Callee, Function, GlobalId, GroupKind, LocId, Module, Op, OpaqueKind, Operand, ParamType, RegClass, Signature,
-    SymId,
+    Callee, Function, FunctionAttrs, GlobalId, GroupKind, LocId, Module, Op, OpaqueKind, Operand, ParamType, RegClass,
+    Signature, SymId,
 };
 use ptxc_targets::{FormError, PtxVersion, RegType, Shape, Space, SpecialReg, resolve};
 use rustc_hash::FxHashSet;
@@ -189,12 +189,7 @@ impl Surveyor<'_> {
         }
     }
 
-    fn attributes(
-        &mut self,
-        name: SymId,
-        attrs: &ptxc_mir::FunctionAttrs,
-        signature: &Signature,
-    ) -> Result<(), EmitError> {
+    fn attributes(&mut self, name: SymId, attrs: &FunctionAttrs, signature: &Signature) -> Result<(), EmitError> {
         if attrs.noreturn {
             self.feature(name, &feature::NORETURN)?;
         }
@@ -213,6 +208,10 @@ impl Surveyor<'_> {
 
     fn function(&mut self, index: usize, func: &Function) -> Result<(), EmitError> {
         self.attributes(func.name, &func.attrs, &func.signature)?;
+        let bounds = FunctionAttrs { noreturn: func.attrs.noreturn, ..FunctionAttrs::default() } != func.attrs;
+        if func.kind == ptxc_mir::FuncKind::Func && bounds {
+            return Err(EmitError::LaunchBounds(self.module.symbols.name(func.name).to_owned()));
+        }
         if func.kind == ptxc_mir::FuncKind::Kernel && params_size(&func.signature) > SMALL_PARAMS {
             self.feature(func.name, &feature::LARGE_PARAMS)?;
         }

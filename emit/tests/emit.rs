@@ -97,9 +97,14 @@ fn features_of_declarations_raise_the_version() {
     let error = emit_module(&m, &EmitOptions::default()).unwrap_err().to_string();
     assert_eq!(error, "`f`: `.noreturn` needs PTX ISA version 6.4, but version 6.3 was asked for");
     m.ptx_version = None;
-    m.functions[f].attrs.maxclusterrank = Some(8);
+    m.functions[f].attrs.maxnreg = Some(8);
     let error = emit_module(&m, &EmitOptions::default()).unwrap_err().to_string();
-    assert_eq!(error, "`f`: a cluster directive needs sm_90 or later, target is sm_75");
+    assert_eq!(error, "`f`: launch bounds are for kernels");
+    let mut m = module("sm_75");
+    let k = empty_kernel(&mut m, "k");
+    m.functions[k].attrs.maxclusterrank = Some(8);
+    let error = emit_module(&m, &EmitOptions::default()).unwrap_err().to_string();
+    assert_eq!(error, "`k`: a cluster directive needs sm_90 or later, target is sm_75");
 }
 
 #[test]
@@ -114,6 +119,11 @@ fn launch_bounds() {
     let lines =
         [".version 9.0", ".reqntid 128, 2, 1", ".reqnctapercluster 2, 1, 1", ".minnctapersm 2", ".blocksareclusters"];
     check_lines(&emit(&m), &lines);
+    // The kernel's address is taken before it: a declaration has no bounds. The exact shape wins over the bound.
+    m.functions[k].attrs.maxntid = Some([512, 1, 1]);
+    let to_k = pointer(&mut m, "k", 0, 0, false);
+    global(&mut m, "table", 8, Some(GlobalInit { bytes: vec![], relocations: vec![to_k] }));
+    check_lines(&emit(&m), &[".visible .entry k();", ".visible .entry k()", ".reqntid 128, 2, 1"]);
     let k = empty_kernel(&mut m, "k2");
     let attrs = &mut m.functions[k].attrs;
     attrs.maxntid = Some([256, 1, 1]);
