@@ -163,10 +163,15 @@ fn same_type(func: &Function, inst: Inst) -> Option<Value> {
     (func.dfg.ty(a) == func.dfg.ty(result)).then_some(a)
 }
 
-/// `extract` at a constant lane of a vector that is built or constant.
-fn extract(func: &Function, inst: Inst) -> Option<Value> {
+/// `extract` at a constant lane of a vector that is built or constant; beyond the last lane the result is poison.
+fn extract(func: &mut Function, inst: Inst) -> Option<Value> {
     let &[vector, index] = func.dfg.args(inst) else { return None };
-    let lane = usize::try_from(func.dfg.as_bits(index)?).ok()?;
+    let ty = func.dfg.ty(vector);
+    let lane = func.dfg.as_bits(index)?;
+    if lane >= u128::from(ty.lanes()) {
+        return Some(func.dfg.poison(ty.scalar()));
+    }
+    let lane = usize::try_from(lane).ok()?;
     if let Some(ConstData::Vector(elements)) = func.dfg.as_const(vector) {
         return elements.get(lane).copied();
     }
@@ -174,7 +179,7 @@ fn extract(func: &Function, inst: Inst) -> Option<Value> {
     let args = func.dfg.args(maker);
     match func.dfg.insts[maker].op {
         Opcode::Vector => args.get(lane).copied(),
-        Opcode::Splat if lane < func.dfg.ty(vector).lanes() as usize => args.first().copied(),
+        Opcode::Splat => args.first().copied(),
         _ => None,
     }
     .map(|value| func.dfg.resolve(value))

@@ -108,7 +108,7 @@ rules! {
     /// A select's condition is `i1`, or a vector of `i1` with the lanes of what it selects.
     SelectCondition Error;
     /// A constant lane number is below the number of lanes.
-    LaneRange Error;
+    LaneRange Warning;
     /// A shuffle's lane numbers are below twice the number of lanes.
     ShuffleMask Error;
     /// A load or store goes to memory that it can reach.

@@ -166,6 +166,10 @@ pub fn to_integer(bits: u128, kind: FloatKind, flags: Flags, width: u32, signed:
     if flags.contains(Flags::FTZ) && kind != FloatKind::F32 {
         return None;
     }
+    // The library does not take a sign bit alone.
+    if signed && width < 2 {
+        return None;
+    }
     let round = round_of(flags.explicit_rounding().unwrap_or(Rounding::Zero));
     let ftz = flags.contains(Flags::FTZ);
     match with_format!(kind, integer(bits, ftz, round, width, signed))? {
@@ -328,6 +332,7 @@ mod tests {
         assert_eq!(convert(f32::INFINITY, false, true), Some(0xffff_ffff));
         assert_eq!(convert(f32::NAN, true, true), Some(0));
         assert_eq!(convert(f32::NAN, true, false), None);
+        assert_eq!(to_integer(0, FloatKind::F32, Flags::EMPTY, 1, true, true), None);
     }
 
     #[test]
