@@ -215,6 +215,7 @@ impl<'a> Session<'a> {
 
     /// Everything after reading and verifying.
     fn lower(&mut self, mut module: Module) -> Result<String, Stop> {
+        self.expand_assembly(&mut module)?;
         let legalized = self.optimize(&mut module)?;
         if self.options.emit == Emit::Ir {
             return self.step("print", || ptxc_ir::print_module(&module));
@@ -229,6 +230,17 @@ impl<'a> Session<'a> {
         }
         self.assign_registers(&mut machine)?;
         self.emit(&machine)
+    }
+
+    /// Makes target operations of inline assembly; warns of text that stays opaque.
+    fn expand_assembly(&mut self, module: &mut Module) -> Result<(), Stop> {
+        let opaque = self.step(pipeline::EXPAND_ASSEMBLY, || ptxc_ir::inline_assembly::expand_module(module))?;
+        for (func, inst) in opaque {
+            let span = self.spans.as_ref().map(|spans| spans.func(func).inst(inst));
+            let message = "the instruction table does not know this assembly; it is passed on unchecked";
+            self.diagnostics.list.push(Diagnostic::warning(message).at(span.filter(|span| !span.is_empty())));
+        }
+        Ok(())
     }
 
     /// Runs the IR passes of the level, or those that were asked for. Tells whether legalization was among them.

@@ -23,6 +23,8 @@ const O3: &[&str] = O2;
 /// Steps of the lowering, in order. `select` turns IR into machine IR, `emit` machine IR into PTX.
 pub const LOWERING: &[&str] = &[LEGALIZE, SELECT, ASSIGN_REGISTERS, EMIT];
 
+/// Makes target operations of inline assembly.
+pub const EXPAND_ASSEMBLY: &str = "expand-assembly";
 /// Rewrites the IR to what the target has instructions for.
 pub const LEGALIZE: &str = "legalize";
 /// Turns legal IR into machine IR.

@@ -8,6 +8,7 @@ pub mod dfg;
 pub mod dominators;
 pub mod entities;
 pub mod flags;
+pub mod inline_assembly;
 pub mod instruction;
 pub mod layout;
 pub mod loops;

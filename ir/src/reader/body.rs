@@ -47,8 +47,9 @@ pub(super) struct Body<'m, 'a> {
     pub func: FuncId,
     pub dfg: Dfg,
     layout: Layout,
-    values: FxHashMap<Cow<'a, str>, (Value, Token)>,
-    blocks: FxHashMap<Cow<'a, str>, (Block, Token)>,
+    /// Values by name, with the first byte of the name: small entries, since large functions miss the cache here.
+    values: FxHashMap<Cow<'a, str>, (Value, u32)>,
+    blocks: FxHashMap<Cow<'a, str>, (Block, u32)>,
     /// Types that operands must have, for values whose type was not known when they were read.
     expected: Vec<(Value, Type, Token)>,
     /// `gep`s whose pointer's type was not known when they were read.
@@ -83,6 +84,8 @@ pub(super) fn read<'a>(
     };
     let ranges = split(src, tokens);
     let mut statements = Vec::with_capacity(ranges.len());
+    body.values.reserve(ranges.len());
+    body.dfg.value_names.reserve(ranges.len());
     for (start, end) in ranges {
         let mut c = Cursor::new(src, start, end);
         let done = body.declare(&mut c, names, spans, &mut statements);
@@ -226,12 +229,12 @@ impl<'a> Body<'_, 'a> {
         }
         if let Some((_, first)) = self.values.get(&name) {
             let error = ReadError::new(format!("`%{}` is defined twice", clip(&name)), token.span());
-            return Err(Box::new(error.note("first here", first.span())));
+            return Err(Box::new(error.note("first here", c.span_at(*first))));
         }
         if !is_numbered(&name, "") {
             self.dfg.value_names.insert(value, name.as_ref().into());
         }
-        self.values.insert(name, (value, token));
+        self.values.insert(name, (value, token.start));
         Ok(())
     }
 
@@ -251,12 +254,12 @@ impl<'a> Body<'_, 'a> {
         spans.blocks[block] = (token.start, token.end);
         if let Some((_, first)) = self.blocks.get(&name) {
             let error = ReadError::new(format!("the block `{}` is defined twice", clip(&name)), token.span());
-            return Err(Box::new(error.note("first here", first.span())));
+            return Err(Box::new(error.note("first here", c.span_at(*first))));
         }
         if !is_numbered(&name, "block") {
             self.dfg.block_names.insert(block, name.as_ref().into());
         }
-        self.blocks.insert(name, (block, token));
+        self.blocks.insert(name, (block, token.start));
         if entry {
             let types = self.cx.module.sig_params(&self.cx.module.funcs[self.func].sig);
             for (ty, (_, token)) in types.into_iter().zip(params) {

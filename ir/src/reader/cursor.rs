@@ -24,6 +24,12 @@ impl<'s, 'a> Cursor<'s, 'a> {
         self.src
     }
 
+    /// The bytes of the token that starts at a byte.
+    pub fn span_at(&self, start: u32) -> std::ops::Range<usize> {
+        let found = self.src.tokens.binary_search_by_key(&start, |token| token.start);
+        found.ok().and_then(|at| self.src.tokens.get(at)).map_or(0..0, |token| token.span())
+    }
+
     /// Index of the next token.
     pub fn position(&self) -> usize {
         self.at

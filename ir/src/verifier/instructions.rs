@@ -41,7 +41,7 @@ fn is_computing(kind: FloatKind) -> bool {
 }
 
 /// True when the controlling type is in the set.
-pub(crate) fn in_set(set: TypeSet, ty: Type) -> bool {
+pub fn in_set(set: TypeSet, ty: Type) -> bool {
     let computing = ty.float_kind().is_some_and(is_computing);
     match set {
         TypeSet::None => ty.is_invalid(),
@@ -119,7 +119,7 @@ fn convert(view: &View) -> Checked {
 }
 
 /// True when the conversion converts `from` to `to`.
-pub(crate) fn converts(op: Opcode, from: Type, to: Type) -> bool {
+pub fn converts(op: Opcode, from: Type, to: Type) -> bool {
     in_set(op.info().types, to) && conversion(op, from, to).is_ok()
 }
 

@@ -16,7 +16,7 @@ mod target;
 use std::fmt;
 use std::ops::Range;
 
-pub(crate) use instructions::{converts, in_set};
+pub use instructions::{converts, in_set};
 pub use rules::Rule;
 
 use crate::entities::{Block, FuncId, GlobalId, Inst};
