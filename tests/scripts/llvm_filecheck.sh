@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs LLVM 19's own FileCheck tests against our filecheck.
+# Runs LLVM 19's own FileCheck tests against our filecheck: with lit, and with our runtests if it is beside it.
 #
 #   tests/scripts/llvm_filecheck.sh [path of filecheck]
 #
@@ -63,3 +63,13 @@ config.environment.pop("FILECHECK_OPTS", None)
 EOF
 
 PYTHONPATH=$work/lit python3 -c "from lit.main import main; main()" "${LIT_OPTS:--s}" "$suite"
+
+runtests=$(dirname "$filecheck")/runtests
+if [ -x "$runtests" ]; then
+    cat > "$suite/FileCheck/runtests.cfg" <<'EOF'
+suffixes = .txt
+excludes = Inputs
+substitute %ProtectFileCheckOutput = env -u FILECHECK_OPTS
+EOF
+    "$runtests" --output "$suite/out" "$suite/FileCheck"
+fi
