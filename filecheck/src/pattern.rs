@@ -244,7 +244,9 @@ impl Pattern {
             let variable = variables.numeric(*id);
             Some(Capture { name: variable.name.clone(), range: variable.captured.clone()? })
         });
-        let mut captures: Vec<Capture> = strings.chain(numbers).collect();
+        let mut captures: Vec<Capture> = strings.collect();
+        captures.sort_by(|a, b| a.name.cmp(&b.name));
+        captures.extend(numbers);
         captures.sort_by_key(|capture| capture.range.start);
         captures
     }

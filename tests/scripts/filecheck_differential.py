@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 
-WORDS = ["foo", "bar", "add r1, r2", "add r10, r2", "ret", "x", "[[", "12", "0x1f", "label:", "a b", "", "  lead", "é"]
+WORDS = ["foo", "bar", "add r1, r2", "add r10, r2", "ret", "x", "[[", "12", "0x1f", "label:", "a b", "abc", "abcbc", "foofoo", "", "  lead", "é"]
 PIECES = [
     "foo", "bar", "add ", "r", ", ", "ret", "x", "label:", " ", "{{.*}}", "{{[a-z]+}}", "{{r[0-9]+}}", "{{foo|bar}}",
     "{{^}}", "{{$}}", "[[V:[a-z]+]]", "[[V]]", "[[#N:]]", "[[#N]]", "[[#N+1]]", "[[#%x,H:]]", "[[#H]]", "[[@LINE]]",
     "[[#@LINE-1]]", "[[R:r[0-9]+]]", "[[R]]", "[[#%.2u,P:]]", "[[#add(N,2)]]", "[[$G:.]]", "[[$G]]", "[[#]]", "{{a*}}",
-    "[[#%d,S:N-20]]", "[[W:(f|fo)o?]]", "{{(a|ab)(c|bcd)?}}",
+    "[[X:(a|ab)]][[Y:(bc|c|b)*]]", "{{a|ab|b}}[[X:.*]]", "[[X:(fo|f)+]]{{(o|b)?}}[[Y:(o|oo|b|a)*]]", "[[#%d,S:N-20]]", "[[W:(f|fo)o?]]", "{{(a|ab)(c|bcd)?}}",
 ]
 BROKEN = ["{{*}}", "[[", "{{", "[[X", "[[#N*2]]", "[[#%q,N:]]", "[[1X]]", "[[V ]]", "{{(}}", "[[#add(N)]]", "[[#NN:NN]]", "{{[[:foo:]]}}"]
 SUFFIXES = ["", "", "", "-NEXT", "-NEXT", "-SAME", "-NOT", "-NOT", "-DAG", "-DAG", "-LABEL", "-EMPTY", "-COUNT-2"]

@@ -1,8 +1,8 @@
 //! A backtracking matcher for the two things automata cannot do: back-references, and capture groups
 //! of a match whose end is prescribed.
 //!
-//! It explores the ways to match at one position, preferring longer repetitions and earlier
-//! alternatives, and keeps the first of the longest. Its work is bounded by a number of steps.
+//! It explores the ways to match at one position and keeps the longest, of those the one that gives most to
+//! the earliest groups. Its work is bounded by a number of steps.
 
 use super::syntax::{ByteSet, Node, SyntaxError};
 
@@ -40,6 +40,8 @@ pub struct Program {
     instructions: Vec<Instruction>,
     slots: usize,
     registers: usize,
+    /// Whether matches of one length can differ in their groups.
+    is_ambiguous: bool,
 }
 
 /// Start and end of every group, group 0 being the whole match.
@@ -51,8 +53,10 @@ impl Program {
     /// # Errors
     /// [`SyntaxError::TooLarge`] when its counted repetitions expand to too many instructions.
     pub fn new(root: &Node, groups: u32) -> Result<Self, SyntaxError> {
-        let mut program = Self { instructions: Vec::new(), slots: (groups as usize + 1) * 2, registers: 0 };
+        let slots = (groups as usize + 1) * 2;
+        let mut program = Self { instructions: Vec::new(), slots, registers: 0, is_ambiguous: false };
         program.compile(root)?;
+        program.is_ambiguous &= groups > 0;
         program.push(Instruction::Match)?;
         Ok(program)
     }
@@ -95,7 +99,13 @@ impl Program {
         Ok(())
     }
 
+    /// Whether matches of one length can differ in their groups.
+    pub fn is_ambiguous(&self) -> bool {
+        self.is_ambiguous
+    }
+
     fn alternate(&mut self, branches: &[Node]) -> Result<(), SyntaxError> {
+        self.is_ambiguous = true;
         let mut jumps = Vec::with_capacity(branches.len());
         for (index, branch) in branches.iter().enumerate() {
             if index + 1 == branches.len() {
@@ -215,12 +225,18 @@ impl<'p> Machine<'p> {
         if required_end.is_some_and(|end| end != at) {
             return false;
         }
-        if self.best_end.is_none_or(|end| at > end) {
+        let ambiguous = self.program.is_ambiguous;
+        let is_better = match self.best_end {
+            None => true,
+            Some(end) => at > end || (at == end && ambiguous && gives_earlier_groups_more(&self.slots, &self.best)),
+        };
+        if is_better {
             self.best.clone_from(&self.slots);
             self.best[1] = Some(at);
             self.best_end = Some(at);
         }
-        required_end.is_some() || at == length || self.stack.is_empty()
+        let nothing_longer = required_end.is_some() || at == length;
+        (nothing_longer && !ambiguous) || self.stack.is_empty()
     }
 
     /// Executes one instruction; `None` when it fails.
@@ -278,4 +294,17 @@ fn word_at(text: &[u8], at: usize) -> bool {
 
 fn word_before(text: &[u8], at: usize) -> bool {
     at > 0 && word_at(text, at - 1)
+}
+
+/// Whether the first group that differs begins earlier in `new` than in `old`, or is longer there: POSIX
+/// gives each part, from left to right, as much as the whole allows.
+fn gives_earlier_groups_more(new: &[Option<usize>], old: &[Option<usize>]) -> bool {
+    let differing = new.chunks(2).zip(old.chunks(2)).skip(1).find(|(new, old)| new != old);
+    match differing {
+        Some((&[Some(new_start), Some(new_end)], &[Some(old_start), Some(old_end)])) => {
+            new_start < old_start || (new_start == old_start && new_end > old_end)
+        }
+        Some((&[Some(_), Some(_)], _)) => true,
+        _ => false,
+    }
 }

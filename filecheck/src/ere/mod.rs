@@ -208,6 +208,13 @@ impl Regex {
     }
 
     fn captures(&self, automata: &Automata, text: &[u8], range: &Range<usize>) -> Result<Captures, TooComplex> {
+        let program = self.program()?;
+        let mut machine = Machine::new(program, STEP_LIMIT);
+        if program.is_ambiguous()
+            && let Ok(Some(found)) = machine.run(text, range.start, Some(range.end))
+        {
+            return Ok(found.clone());
+        }
         let mut slots = vec![None; (self.groups as usize + 1) * 2];
         let input = Input::new(text).range(range.clone()).anchored(Anchored::Yes);
         automata.search.search_slots(&input, &mut slots);
@@ -215,7 +222,6 @@ impl Regex {
         if slots.get(1).copied().flatten() == Some(range.end) {
             return Ok(slots);
         }
-        let mut machine = Machine::new(self.program()?, STEP_LIMIT);
         let found = machine.run(text, range.start, Some(range.end))?;
         Ok(found.cloned().unwrap_or_default())
     }
@@ -352,6 +358,8 @@ mod tests {
         assert_eq!(group("(a|ab)(c|bcd)", "abcd", 2).unwrap(), "bcd");
         assert_eq!(group("r([0-9]+), r([0-9]+)", "add r10, r2", 1).unwrap(), "10");
         assert_eq!(group("(a)|(b)", "b", 1), None);
+        assert_eq!(group("(a|ab)(bc|c)", "abc", 1).unwrap(), "ab");
+        assert_eq!(group("(a|ab)(bc|c)[[:space:]]*", "abc", 2).unwrap(), "c");
     }
 
     #[test]
