@@ -64,6 +64,9 @@ pub enum EmitError {
         /// The target.
         target: Target,
     },
+    /// Internal variables whose initializers point to each other: PTX cannot declare them ahead.
+    #[error("internal variables point to each other, which PTX cannot express: `{0}`; make one of them visible")]
+    Cycle(String),
     /// Launch bounds on something that is not launched.
     #[error("`{0}`: launch bounds are for kernels")]
     LaunchBounds(String),

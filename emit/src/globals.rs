@@ -1,8 +1,8 @@
 //! Variables: order, types and initializers.
 //!
 //! An initializer that holds the address of another variable needs that variable's declaration before it, so
-//! variables are printed after what they point to. Where they point to each other, one is declared `.extern` first;
-//! PTX has no such declaration for a variable of internal linkage, which becomes `.visible` then.
+//! variables are printed after what they point to. Where they point to each other, some are declared `.extern` first.
+//! PTX has no such declaration for variables of internal linkage: a cycle of these alone is refused.
 
 use crate::error::EmitError;
 use crate::names::Names;
@@ -25,19 +25,15 @@ pub(crate) fn print(text: &mut Text, module: &Module, names: &Names, survey: &Su
         text.push(names.get(opaque.symbol));
         text.push(";\n");
     }
-    let order = Order::of(module);
-    for id in order.forward.keys() {
+    let order = Order::of(module)?;
+    for id in order.forward.iter() {
         declare(text, &module.globals[id], Linkage::Extern, names);
         text.push(";\n");
     }
     for &id in &order.order {
         let global = &module.globals[id];
         check(module, global)?;
-        let seen_as = match global.linkage {
-            Linkage::Internal if order.forward.contains(id) => Linkage::Visible,
-            other => other,
-        };
-        declare(text, global, seen_as, names);
+        declare(text, global, global.linkage, names);
         if let Some(init) = &global.init {
             Initializer { names, survey, init }.print(text, needs_masks(global));
         }
@@ -213,8 +209,7 @@ struct Order {
 }
 
 impl Order {
-    /// Depth first over the addresses in initializers, in the module's order otherwise.
-    fn of(module: &Module) -> Order {
+    fn of(module: &Module) -> Result<Order, EmitError> {
         let mut by_symbol: SecondaryMap<SymId, Option<GlobalId>> = SecondaryMap::new();
         for (id, global) in module.globals.iter() {
             by_symbol[global.symbol] = Some(id);
@@ -223,34 +218,64 @@ impl Order {
             let init = module.globals[id].init.as_ref()?;
             init.relocations.get(n).map(|r| by_symbol[r.symbol])
         };
-        let mut result = Order { order: Vec::with_capacity(module.globals.len()), forward: EntitySet::new() };
-        let mut entered: EntitySet<GlobalId> = EntitySet::new();
-        let mut done: EntitySet<GlobalId> = EntitySet::new();
-        let mut stack: Vec<(GlobalId, usize)> = Vec::new();
-        for root in module.globals.keys() {
-            if entered.insert(root) {
-                stack.push((root, 0));
-            }
-            while let Some((id, next)) = stack.last_mut() {
-                let id = *id;
-                match pointed_to(id, *next) {
-                    Some(target) => {
-                        *next += 1;
-                        let Some(target) = target else { continue };
-                        if entered.insert(target) {
-                            stack.push((target, 0));
-                        } else if !done.contains(target) && target != id {
-                            result.forward.insert(target);
-                        }
-                    }
-                    None => {
-                        done.insert(id);
-                        result.order.push(id);
-                        stack.pop();
-                    }
+        if let Ok(order) = targets_first(module, pointed_to) {
+            return Ok(Order { order, forward: EntitySet::new() });
+        }
+        // There are cycles. Only internal variables must come first now; the others can be declared.
+        let internal = |id: GlobalId, n: usize| {
+            pointed_to(id, n).map(|t| t.filter(|&t| module.globals[t].linkage == Linkage::Internal))
+        };
+        let order = targets_first(module, internal).map_err(|cycle| {
+            let name = |id: &GlobalId| module.symbols.name(module.globals[*id].symbol).to_owned();
+            EmitError::Cycle(cycle.iter().map(name).collect::<Vec<_>>().join("` -> `"))
+        })?;
+        let mut printed: EntitySet<GlobalId> = EntitySet::new();
+        let mut forward = EntitySet::new();
+        for &id in &order {
+            for target in (0..).map_while(|n| pointed_to(id, n)).flatten() {
+                if target != id && !printed.contains(target) {
+                    forward.insert(target);
                 }
             }
+            printed.insert(id);
         }
-        result
+        Ok(Order { order, forward })
     }
+}
+
+/// Variables in the module's order, except that those that `pointed_to` yields come before. A variable may point to
+/// itself. Fails with the members of a cycle, the first one repeated at the end.
+fn targets_first(
+    module: &Module,
+    pointed_to: impl Fn(GlobalId, usize) -> Option<Option<GlobalId>>,
+) -> Result<Vec<GlobalId>, Vec<GlobalId>> {
+    let mut order = Vec::with_capacity(module.globals.len());
+    let mut entered: EntitySet<GlobalId> = EntitySet::new();
+    let mut done: EntitySet<GlobalId> = EntitySet::new();
+    let mut stack: Vec<(GlobalId, usize)> = Vec::new();
+    for root in module.globals.keys() {
+        if entered.insert(root) {
+            stack.push((root, 0));
+        }
+        while let Some((id, next)) = stack.last_mut() {
+            let id = *id;
+            let Some(target) = pointed_to(id, *next) else {
+                done.insert(id);
+                order.push(id);
+                stack.pop();
+                continue;
+            };
+            *next += 1;
+            let Some(target) = target.filter(|&t| t != id) else { continue };
+            if entered.insert(target) {
+                stack.push((target, 0));
+            } else if !done.contains(target) {
+                let from = stack.iter().position(|&(id, _)| id == target).unwrap_or(0);
+                let mut cycle: Vec<GlobalId> = stack[from..].iter().map(|&(id, _)| id).collect();
+                cycle.push(target);
+                return Err(cycle);
+            }
+        }
+    }
+    Ok(order)
 }

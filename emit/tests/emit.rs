@@ -198,22 +198,25 @@ fn variables_in_order_of_their_addresses() {
 #[test]
 fn variables_that_point_to_each_other() {
     let mut m = module("sm_80");
-    let to_b = pointer(&mut m, "b", 0, 0, true);
-    let a = global(&mut m, "a", 8, Some(GlobalInit { bytes: vec![], relocations: vec![to_b] }));
-    m.globals[a].linkage = Linkage::Internal;
-    let to_a = pointer(&mut m, "a", 0, 8, true);
-    let b = global(&mut m, "b", 8, Some(GlobalInit { bytes: vec![], relocations: vec![to_a] }));
-    m.globals[b].linkage = Linkage::Internal;
-    let to_self = pointer(&mut m, "self", 0, 0, false);
-    global(&mut m, "self", 8, Some(GlobalInit { bytes: vec![], relocations: vec![to_self] }));
+    let mut ids = Vec::new();
+    for (name, to) in [("a", "b"), ("b", "c"), ("c", "a"), ("self", "self")] {
+        let relocation = pointer(&mut m, to, 0, 8, true);
+        ids.push(global(&mut m, name, 8, Some(GlobalInit { bytes: vec![], relocations: vec![relocation] })));
+    }
+    m.globals[ids[0]].linkage = Linkage::Internal;
+    m.globals[ids[2]].linkage = Linkage::Internal;
     empty_kernel(&mut m, "k");
     let expected = [
-        ".extern .global .align 8 .u64 a[1];",
-        ".global .align 8 .u64 b[1] = {generic(a)+8};",
-        ".visible .global .align 8 .u64 a[1] = {generic(b)};",
-        ".visible .global .align 8 .u64 self[1] = {self};",
+        ".extern .global .align 8 .u64 b[1];",
+        ".global .align 8 .u64 a[1] = {generic(b)+8};",
+        ".global .align 8 .u64 c[1] = {generic(a)+8};",
+        ".visible .global .align 8 .u64 b[1] = {generic(c)+8};",
+        ".visible .global .align 8 .u64 self[1] = {generic(self)+8};",
     ];
     check_lines(&emit(&m), &expected);
+    m.globals[ids[1]].linkage = Linkage::Internal;
+    let error = emit_module(&m, &EmitOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("`a` -> `b` -> `c` -> `a`; make one of them visible"), "{error}");
 }
 
 #[test]

@@ -9,13 +9,14 @@
 //! | `+2` | the written side of ties becomes occupied, before other operands are read |
 //! | `+3` | operands are read |
 //! | `+4` | results are written |
+//! | `+5` | predicates that a comparison combines with its result are read: some versions of ptxas mishandle `setp` whose destination is also its combining predicate |
 //! | `+5` | operands of opaque assembly are read: its statements may write results before; the written side of ties is complete |
 //!
 //! A block's parameters are defined at its first place, its terminator reads at its last.
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
-use ptxc_mir::{Block, Cfg, Function, Inst, Op, Operand, VReg};
+use ptxc_mir::{Block, Cfg, Function, Inst, Op, Operand, RegClass, VReg};
 
 /// A number of a place.
 pub(crate) type Place = u32;
@@ -207,13 +208,17 @@ fn for_each_use(func: &Function, order: &[Block], mut f: impl FnMut(VReg, Block,
 
 fn inst_uses(func: &Function, inst: Inst, mut f: impl FnMut(VReg, Place)) {
     let data = &func.insts[inst];
+    let operands = func.inst_operands(inst);
     let read = if matches!(data.op, Op::Asm(_)) { 5 } else { 3 };
+    let read_pred = if is_comparison(func, operands) { 5 } else { read };
     if let Some(guard) = data.guard {
         f(guard.pred, read);
     }
-    for operand in func.inst_operands(inst) {
+    for operand in operands {
         match *operand {
-            Operand::Use(v) | Operand::UseNot(v) => f(v, read),
+            Operand::Use(v) | Operand::UseNot(v) => {
+                f(v, if func.class(v) == RegClass::Pred { read_pred } else { read });
+            }
             Operand::DefUse { def, used } => {
                 f(used, 1);
                 // A result occupies its register to the end even if nobody reads it.
@@ -222,4 +227,10 @@ fn inst_uses(func: &Function, inst: Inst, mut f: impl FnMut(VReg, Place)) {
             _ => {}
         }
     }
+}
+
+/// Whether an instruction makes a predicate from other registers, as `setp` does and `and.pred` does not.
+fn is_comparison(func: &Function, operands: &[Operand]) -> bool {
+    let pred = |v: VReg| func.class(v) == RegClass::Pred;
+    operands.iter().any(|o| o.def().is_some_and(pred)) && operands.iter().any(|o| o.used().is_some_and(|v| !pred(v)))
 }

@@ -218,6 +218,33 @@ fn opaque_assembly_writes_early() {
 }
 
 #[test]
+fn a_comparison_does_not_write_the_predicate_it_combines_with() {
+    for compares in [true, false] {
+        let (func, stats) = assign(|b, ops| {
+            let (v, p) = (define(b, ops, RegClass::B32), define(b, ops, RegClass::Pred));
+            let (head, exit) = (b.func.new_block(), b.func.new_block());
+            let p = {
+                let param = b.block_param(head, RegClass::Pred);
+                b.jump(head, &[p]);
+                param
+            };
+            b.switch_to(head);
+            let (q, end) = (b.vreg(RegClass::Pred), b.vreg(RegClass::Pred));
+            let inst = b.inst(ops.setp).def(q).used(p);
+            if compares { inst.used(v) } else { inst }.finish();
+            b.inst(ops.setp).def(end).used(v).finish();
+            let (again, out) = (b.target(head, &[q]), b.target(exit, &[]));
+            b.cond_bra(end, false, again, out);
+            b.switch_to(exit);
+            b.terminate(Terminator::Exit);
+        });
+        assert_eq!(stats.moves, u32::from(compares));
+        let operands = func.inst_operands(func.blocks[func.layout[1]].insts[0]);
+        assert_eq!(operands[0].def() != operands[1].used(), compares);
+    }
+}
+
+#[test]
 fn tables_with_the_same_target_twice() {
     let (_, stats) = assign(|b, ops| {
         let index = define(b, ops, RegClass::B32);
