@@ -1,6 +1,7 @@
 //! The SSA IR of ptxc: types, entities, instructions, functions and modules, with reader, printer, verifier and builder.
 //!
-//! The language is described in `ir/LANGUAGE.md`. This crate knows no PTX text and no target's limits.
+//! The language is described in `ir/LANGUAGE.md`. This crate knows no target's limits, and of PTX only what the
+//! instruction table of `ptxc-targets` tells.
 
 pub mod builder;
 pub mod cfg;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::Printer;
 use super::constants::write_bits;
 use super::names::{FuncNames, quoted_bytes, write_name};
+use crate::dfg::ConstData;
 use crate::entities::{Block, Inst, Value};
 use crate::flags::{Flags, group};
 use crate::instruction::{BlockCall, Extra, GroupKind, InstData, MemAttrs, TargetOp, TargetOperand};
@@ -101,13 +102,17 @@ impl OneInst<'_, '_> {
         }
     }
 
-    /// Argument whose type is not written: a constant that has not the default type gets its type.
+    /// Argument whose type is not written: a constant that has not the default type gets its type. An address says its
+    /// type itself, except in target operations, which have symbols as operands of their own.
     fn untyped(&mut self, index: usize, default: Type) {
         let Some(value) = self.args.get(index).map(|v| self.func.dfg.resolve(*v)) else { return };
         let ty = self.func.dfg.ty(value);
-        let is_address =
-            matches!(self.func.dfg.as_const(value), Some(crate::ConstData::Global(..) | crate::ConstData::Func(_)));
-        if ty != default && self.func.dfg.as_const(value).is_some() && !is_address {
+        let is_typed = match self.func.dfg.as_const(value) {
+            None => true,
+            Some(ConstData::Global(..) | ConstData::Func(_)) => !default.is_invalid(),
+            Some(_) => ty == default,
+        };
+        if !is_typed {
             let _ = write!(self.p.out, "{ty} ");
         }
         self.value(value);

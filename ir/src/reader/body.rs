@@ -210,7 +210,8 @@ impl<'a> Body<'_, 'a> {
         }
         spans.insts[inst] = (start.start, rest.token().end);
         if count > 0 {
-            self.dfg.make_results(inst, &vec![Type::INVALID; count]);
+            let types: Results = std::iter::repeat_n(Type::INVALID, count).collect();
+            self.dfg.make_results(inst, &types);
         }
         let mut naming = Cursor::new(c.source(), names, body);
         for value in self.dfg.results(inst) {
@@ -450,7 +451,7 @@ impl<'a> Body<'_, 'a> {
             c.punct(Kind::RParen)?;
             return Ok(self.dfg.constant(ty, ConstData::Vector(vec![lane; lanes])));
         }
-        let open = c.expect(Kind::Lt, &format!("a value of type {ty}"))?;
+        let Some(open) = c.eat(Kind::Lt) else { return Err(c.expected(&format!("a value of type {ty}"))) };
         let mut list = Vec::with_capacity(lanes);
         c.list(Kind::Gt, |c| {
             list.push(self.constant(c, scalar)?);
@@ -484,19 +485,24 @@ impl<'a> Body<'_, 'a> {
         }
     }
 
-    /// A list of operands of known types in parentheses; `what` takes them.
-    pub fn arguments(&mut self, c: &mut Cursor<'_, 'a>, types: &[Type], what: &str) -> PResult<SmallVec<[Value; 8]>> {
+    /// A list of operands of known types in parentheses; `what`, for messages, takes them.
+    pub fn arguments(
+        &mut self,
+        c: &mut Cursor<'_, 'a>,
+        types: &[Type],
+        what: &dyn Fn() -> String,
+    ) -> PResult<SmallVec<[Value; 8]>> {
         let open = c.punct(Kind::LParen)?;
         let mut out = SmallVec::new();
         c.list(Kind::RParen, |c| {
             let Some(ty) = types.get(out.len()) else {
-                return Err(c.error(too_many(what, types.len())));
+                return Err(c.error(too_many(&what(), types.len())));
             };
             out.push(self.operand(c, *ty)?);
             Ok(())
         })?;
         if out.len() != types.len() {
-            return Err(c.error_at(open, too_few(what, types.len(), out.len())));
+            return Err(c.error_at(open, too_few(&what(), types.len(), out.len())));
         }
         Ok(out)
     }

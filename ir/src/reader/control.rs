@@ -41,13 +41,14 @@ impl<'a> Body<'_, 'a> {
         let types: SmallVec<[Type; 8]> = self.dfg.block_params(block).iter().map(|v| self.dfg.ty(*v)).collect();
         let is_entry = self.is_entry(block);
         let types = if is_entry { &[] } else { &types[..] };
-        let what = format!("`{}`", clip(c.lexeme(token)));
+        let label = c.lexeme(token);
+        let what = || format!("`{}`", clip(label));
         if c.kind() == Kind::LParen {
             let args = self.arguments(c, types, &what)?;
             return Ok(self.dfg.block_call(block, &args));
         }
         if !types.is_empty() {
-            return Err(c.error_at(token, too_few(&what, types.len(), 0)));
+            return Err(c.error_at(token, too_few(&what(), types.len(), 0)));
         }
         Ok(self.dfg.block_call(block, &[]))
     }
@@ -134,10 +135,11 @@ impl<'a> Body<'_, 'a> {
                 return Err(c.error_at(token, format!("`{}` is no function", clip(c.lexeme(token)))));
             }
         };
+        let name = c.lexeme(token);
         let module = &self.cx.module;
         let sig = &module.funcs[func].sig;
         let (params, results) = (module.sig_params(sig), module.sig_results(sig));
-        let args = self.arguments(c, &params, &format!("`{}`", clip(c.lexeme(token))))?;
+        let args = self.arguments(c, &params, &|| format!("`{}`", clip(name)))?;
         Ok(self.make(op, Type::INVALID, &args, Extra::Call(func), results.into()))
     }
 
@@ -146,7 +148,7 @@ impl<'a> Body<'_, 'a> {
         let (params, results) = (self.cx.module.sig_params(&sig), self.cx.module.sig_results(&sig));
         c.punct(Kind::Comma)?;
         let mut args = vec![self.any_operand(c, Type::PTR)?];
-        args.extend(self.arguments(c, &params, "this signature")?);
+        args.extend(self.arguments(c, &params, &|| "this signature".to_string())?);
         let sig = self.dfg.signatures.push(sig);
         Ok(self.make(op, Type::INVALID, &args, Extra::CallIndirect(sig), results.into()))
     }

@@ -227,9 +227,13 @@ pub(crate) fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// Most names that are searched for a likely spelling.
+const MAX_CANDIDATES: usize = 4096;
+
 /// The candidate closest to `word`, if it is close enough to be a misspelling of it.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    if !(3..=40).contains(&word.len()) {
+    // Of many names some are always close, and looking at all of them takes long.
+    if !(3..=40).contains(&word.len()) || candidates.size_hint().0 > MAX_CANDIDATES {
         return None;
     }
     let limit = (word.len() / 3).clamp(1, 3);

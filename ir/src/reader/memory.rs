@@ -1,6 +1,6 @@
 //! Operands and attributes of memory operations.
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::PResult;
 use super::body::{Body, Parsed};
@@ -147,7 +147,7 @@ impl<'a> Body<'_, 'a> {
 
     fn load_store(&mut self, c: &mut Cursor<'_, 'a>, op: Opcode) -> PResult<Parsed> {
         let ty = value_type(c)?;
-        let mut args = Vec::with_capacity(3);
+        let mut args: SmallVec<[Value; 4]> = SmallVec::new();
         if op == Opcode::Store {
             args.push(self.operand(c, ty)?);
         }
@@ -170,7 +170,7 @@ impl<'a> Body<'_, 'a> {
             })?;
         }
         let ty = value_type(c)?;
-        let mut args = vec![self.any_operand(c, Type::PTR)?];
+        let mut args: SmallVec<[Value; 4]> = smallvec![self.any_operand(c, Type::PTR)?];
         let count = if op == Opcode::AtomicRmw { 1 } else { 2 };
         for _ in 0..count {
             c.punct(Kind::Comma)?;
@@ -217,7 +217,7 @@ impl<'a> Body<'_, 'a> {
     fn gep(&mut self, c: &mut Cursor<'_, 'a>, op: Opcode) -> PResult<Parsed> {
         let over = self.cx.mem_type(c)?;
         c.punct(Kind::Comma)?;
-        let mut args = vec![self.any_operand(c, Type::PTR)?];
+        let mut args: SmallVec<[Value; 8]> = smallvec![self.any_operand(c, Type::PTR)?];
         while c.eat(Kind::Comma).is_some() {
             args.push(self.any_operand(c, Type::I64)?);
         }

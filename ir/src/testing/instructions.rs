@@ -1,14 +1,13 @@
 //! One instruction of a given opcode, with operands and attributes that the verifier accepts.
 
-use ptxc_targets::{SpecialReg, tok};
-use smallvec::smallvec;
+use ptxc_targets::{SpecialReg, Tok, tok};
 
 use super::Rng;
 use super::types::{all_types, controlling_types};
 use crate::builder::FunctionBuilder;
 use crate::entities::Value;
 use crate::flags::{Flags, group};
-use crate::instruction::{Extra, MemAttrs, TargetOp, TargetOperand};
+use crate::instruction::{Extra, GroupKind, MemAttrs, TargetOp, TargetOperand};
 use crate::module::{FuncKind, Module, Signature};
 use crate::opcode::{AtomicOp, CacheOp, FloatCC, IntCC, L1Evict, L2Evict, Opcode, Ordering, Scope, Shape};
 use crate::sreg_type;
@@ -353,18 +352,70 @@ fn call(o: &mut dyn Operands, b: &mut FunctionBuilder, op: Opcode, flags: Flags)
             let extra = Extra::Target(b.func.dfg.target_ops.push(TargetOp::Opaque { text }));
             b.inst_with_results(op, flags, Type::INVALID, &args, extra, &[Type::I32]);
         }
-        _ => {
-            let guard = o.rng().once_in(2).then(|| (2, o.rng().once_in(2)));
-            let mut args = vec![o.value(b, Type::I32), o.value(b, Type::I32)];
-            if guard.is_some() {
-                args.push(o.value(b, Type::I1));
-            }
-            let sources = [TargetOperand::Arg(0), TargetOperand::Arg(1), TargetOperand::Imm(7)];
-            let operands = std::iter::once(TargetOperand::Result(0)).chain(sources).collect();
-            let toks = smallvec![tok::MAD, tok::LO, tok::S32];
-            b.target(TargetOp::Known { toks, guard, operands }, &args, &[Type::I32]);
-        }
+        _ => target(o, b),
     }
+}
+
+/// Target operations of several shapes: registers and immediates, guards, vectors, addresses, pairs, special registers.
+fn target(o: &mut dyn Operands, b: &mut FunctionBuilder) {
+    use TargetOperand::{Arg, Group, Imm, Offset, Result, Sreg};
+    let (i1, i32, global) = (Type::I1, Type::I32, Type::ptr(Space::Global));
+    let offset = o.rng().below(64) as i64 * 8 - 256;
+    let address = |index: u16| match offset {
+        0 => vec![Group(GroupKind::Address, 1), Arg(index)],
+        _ => vec![Group(GroupKind::Address, 2), Arg(index), Offset(offset)],
+    };
+    let vector = Group(GroupKind::Vector, 2);
+    let pair = Group(GroupKind::Pair, 2);
+    let tid = SpecialReg::from_name("tid.y").map_or(Imm(0), Sreg);
+    type Form = (&'static [Tok], Vec<TargetOperand>, Vec<Type>, &'static [Type]);
+    let forms: [Form; 8] = [
+        (&[tok::MAD, tok::LO, tok::S32], vec![Result(0), Arg(0), Arg(1), Imm(-7)], vec![i32, i32], &[Type::I32]),
+        (
+            &[tok::LD, tok::GLOBAL, tok::V2, tok::B32],
+            [vec![vector, Result(0), Result(1)], address(0)].concat(),
+            vec![global],
+            &[Type::I32, Type::I32],
+        ),
+        (
+            &[tok::ST, tok::GLOBAL, tok::V2, tok::B32],
+            [address(0), vec![vector, Arg(1), Arg(2)]].concat(),
+            vec![global, i32, i32],
+            &[],
+        ),
+        (
+            &[tok::ST, tok::GLOBAL, tok::F64],
+            [address(0), vec![TargetOperand::F64(0x3ff8_0000_0000_0000)]].concat(),
+            vec![global],
+            &[],
+        ),
+        (
+            &[tok::SHFL, tok::SYNC, tok::BFLY, tok::B32],
+            vec![pair, Result(0), Result(1), Arg(0), Imm(1), Imm(31), Imm(-1)],
+            vec![i32],
+            &[Type::I32, Type::I1],
+        ),
+        (&[tok::MOV, tok::U32], vec![Result(0), tid], vec![], &[Type::I32]),
+        (
+            &[tok::FMA, tok::RN, tok::F32],
+            vec![Result(0), Arg(0), TargetOperand::F32(0x7fc0_0000), Arg(0)],
+            vec![Type::F32],
+            &[Type::F32],
+        ),
+        (
+            &[tok::SETP, tok::LT, tok::AND, tok::S32],
+            vec![Result(0), Arg(0), Imm(5), TargetOperand::ArgNot(1)],
+            vec![i32, i1],
+            &[Type::I1],
+        ),
+    ];
+    let Some((toks, operands, types, results)) = o.rng().pick(&forms).cloned() else { return };
+    let mut args: Vec<Value> = types.iter().map(|ty| o.value(b, *ty)).collect();
+    let guard = o.rng().once_in(3).then(|| (args.len() as u16, o.rng().once_in(2)));
+    if guard.is_some() {
+        args.push(o.value(b, i1));
+    }
+    b.target(TargetOp::Known { toks: toks.into(), guard, operands }, &args, results);
 }
 
 fn threads(o: &mut dyn Operands, b: &mut FunctionBuilder, op: Opcode, flags: Flags, ty: Type) {

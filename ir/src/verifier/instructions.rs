@@ -1,7 +1,7 @@
 //! Rules of single instructions: flags, controlling types, conversions, vectors, control flow, threads.
 
 use super::operands::{self, View};
-use super::{Checked, Rule, fail, memory, require, target};
+use super::{Checked, Place, Report, Rule, fail, memory, require, target};
 use crate::entities::Inst;
 use crate::flags::{Flags, group};
 use crate::instruction::Extra;
@@ -22,9 +22,17 @@ const RULES: &[fn(&View) -> Checked] = &[
     location,
 ];
 
-pub(super) fn check(module: &Module, func: &Function, inst: Inst) -> Checked {
+/// What is legal and likely a mistake; looked at where the rules hold.
+const LINTS: &[fn(&View) -> Checked] = &[lane_numbers];
+
+pub(super) fn check(module: &Module, func: &Function, inst: Inst, report: &mut Report) {
     let view = View::new(module, func, inst);
-    RULES.iter().try_for_each(|rule| rule(&view))
+    let rules = RULES.iter().try_for_each(|rule| rule(&view));
+    let holds = rules.is_ok();
+    report.add(Place::Inst(inst), rules);
+    if holds {
+        LINTS.iter().for_each(|lint| report.add(Place::Inst(inst), lint(&view)));
+    }
 }
 
 fn flags(view: &View) -> Checked {
@@ -101,8 +109,6 @@ fn shape(view: &View) -> Checked {
         },
         Shape::Convert => convert(view),
         Shape::Select => select(view),
-        Shape::Extract => lane(view, 1),
-        Shape::Insert => lane(view, 2),
         Shape::Shuffle => shuffle(view),
         Shape::Switch => switch(view),
         Shape::Call | Shape::CallIndirect => call(view),
@@ -201,7 +207,13 @@ fn select(view: &View) -> Checked {
     require(fits, Rule::SelectCondition, || format!("`select` between values of {ty} by {condition}"))
 }
 
-fn lane(view: &View, index: usize) -> Checked {
+/// Lane numbers out of range give poison.
+fn lane_numbers(view: &View) -> Checked {
+    let index = match view.op().shape() {
+        Shape::Extract => 1,
+        Shape::Insert => 2,
+        _ => return Ok(()),
+    };
     let Some(lane) = view.bits(index) else { return Ok(()) };
     let ty = view.data.ty;
     require(lane < u128::from(ty.lanes()), Rule::LaneRange, || format!("{ty} has no lane {lane}"))

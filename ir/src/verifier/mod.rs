@@ -146,7 +146,7 @@ pub fn has_errors(errors: &[VerifyError]) -> bool {
 fn verify_into(module: &Module, func: &Function, report: &mut Report) {
     let before = report.errors.len();
     functions::check(module, func, report);
-    if func.is_declaration() || report.errors.len() > before {
+    if func.is_declaration() || has_errors(&report.errors[before..]) {
         return;
     }
     if !structure::check(module, func, report) {
@@ -154,11 +154,11 @@ fn verify_into(module: &Module, func: &Function, report: &mut Report) {
     }
     for block in func.layout.blocks() {
         for inst in func.layout.insts(block) {
-            report.add(Place::Inst(inst), instructions::check(module, func, inst));
+            instructions::check(module, func, inst, report);
         }
     }
     structure::check_dominance(func, report);
-    if report.errors.len() == before {
+    if !has_errors(&report.errors[before..]) {
         convergence::check(module, func, report);
     }
 }
