@@ -122,6 +122,22 @@ const LINES: &[(&str, &str)] = &[
     ("%r = ptx.mov.u32 99999999999999999999", "5:20: the number does not fit in 64 bits"),
     ("%r = ptx.mov.u32 sreg.tidd.x", "5:20: unknown special register `tidd.x`; did you mean `tid.x`?"),
     ("%r = ptx.mov.b32 [[[[[%i]]]]]", "5:24: the operands of a target operation are nested too deep or too many"),
+    ("%r, = add i32 %i, 1", "5:7: expected the name of a result, found `=`"),
+    ("%\"\" = add i32 %i, 1", "5:3: a value's name is empty"),
+    ("%r = load i32, @g + x", "5:23: expected an offset in bytes, found `x`"),
+    ("br %c, done, done, 5", "5:22: expected `uniform` or `weights`, found `5`"),
+    ("%r = icmp 5 i32 %i, 1", "5:13: expected a condition, found `5`"),
+    ("%r = load i32, %p, 5", "5:22: expected an attribute of the access, found `5`"),
+    ("%r = atomicrmw 5 i32 %p, 1", "5:18: expected an atomic operation, found `5`"),
+    ("memcpy %p, %p, 4, 5", "5:21: expected `align` or `volatile`, found `5`"),
+    ("%r = alloca i32, 5", "5:20: expected `count` or `align`, found `5`"),
+    ("ptx.@%c 5", "5:11: expected the mnemonic of a target operation, found `5`"),
+    ("ptx.st.global.u32 [@g + 99999999999], 1", "5:22: the offset does not fit in 32 bits"),
+    ("%r = ptx.mov.u32 ,", "5:20: expected an operand, found `,`"),
+    ("%r = ptx.mov.f32 1x", "5:20: expected a number, found `1x`"),
+    ("%r = isspace 5 %p", "5:16: expected a memory space, found `5`"),
+    ("%r = load i32, %p, l1(5)", "5:25: expected an L1 eviction priority, found `5`"),
+    ("fence acquire, scope(xx)", "5:24: `xx` is not a scope"),
 ];
 
 /// Whole modules.
@@ -189,6 +205,11 @@ const MODULES: &[(&str, &str)] = &[
     ("func @f() {\nb:\n  ret ~\n}", "3:7: unexpected character `~`"),
     ("func @f() {\nb:\n  ret é\n}", "3:7: unexpected character `é`"),
     ("42", "1:1: expected `type`, `file`, a global, `kernel`, `func` or `declare`, found `42`"),
+    ("internal @x: i32", "1:10: expected `global`, `const`, `shared`, `kernel` or `func`, found `@x`"),
+    ("file 1 \"\\ff\"", "1:8: the path is not UTF-8"),
+    ("func @f() 5 {\nb:\n  ret\n}", "1:11: expected an attribute or `{`, found `5`"),
+    ("func @f((5): {i32}) {\nb:\n  ret\n}", "1:10: expected the name of a part of the parameter, found `5`"),
+    ("global @\"\\ff\": i32", "1:8: the name is not UTF-8"),
 ];
 
 #[test]
