@@ -64,14 +64,14 @@ impl Checker {
         };
         let (target, version) = (self.target.index(), self.version.number());
         for candidate in &mnemonic.candidates {
-            if candidate.dynamic || candidate.forbidden.is_some() {
-                if let Ok((candidate, _)) = accept(candidate, &arguments)
-                    && candidate.versions[target] <= version
-                {
+            if candidate.forbidden.is_some() || candidate.versions[target] > version {
+                continue;
+            }
+            if let Ok(places) = operands::fit(candidate, &arguments) {
+                let answer = |question, operand| operands::answer(&arguments, &places, question, operand);
+                if candidate.version_with(target, &answer) <= version {
                     return Ok(());
                 }
-            } else if candidate.versions[target] <= version && operands::fit(candidate, &arguments).is_ok() {
-                return Ok(());
             }
         }
         Err(explain(mnemonic, statement, &arguments, self.target, self.version))

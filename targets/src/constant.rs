@@ -68,9 +68,7 @@ pub(crate) fn constant(reader: &mut Reader) -> Option<i64> {
                 }
                 continue;
             }
-            let rest = reader.rest();
-            let operator = OPERATORS.iter().find(|(text, _)| rest.starts_with(text));
-            match operator.filter(|(text, _)| depth > 0 || !matches!(*text, "|" | "<" | ">")) {
+            match operator(reader).filter(|(text, _)| depth > 0 || !matches!(*text, "|" | "<" | ">")) {
                 Some(&(text, strength)) => {
                     reader.at += text.len();
                     while let Some(&top) = pending.last() {
@@ -96,6 +94,16 @@ pub(crate) fn constant(reader: &mut Reader) -> Option<i64> {
             }
         }
     }
+}
+
+/// The operator at the reader's place.
+fn operator(reader: &Reader) -> Option<&'static (&'static str, u8)> {
+    // Almost every number is followed by one of these.
+    if matches!(reader.peek(), None | Some(b',' | b';' | b']' | b'}' | b')')) {
+        return None;
+    }
+    let rest = reader.rest();
+    OPERATORS.iter().find(|(text, _)| rest.starts_with(text))
 }
 
 fn literal(reader: &mut Reader) -> Option<i64> {

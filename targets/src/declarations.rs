@@ -66,21 +66,31 @@ impl<'a> Declarations<'a> {
 
     /// What `name` stands for.
     pub fn lookup(&self, name: &str) -> Option<Symbol> {
-        if let Some(&symbol) = self.names.get(name) {
-            return Some(symbol);
+        let bytes = name.as_bytes();
+        let ranged = bytes.last().is_some_and(u8::is_ascii_digit) && !self.ranges.is_empty();
+        match self.names.get(name) {
+            Some(&symbol) => Some(symbol),
+            None if ranged => self.ranged(name),
+            None => None,
         }
-        let prefix = name.trim_end_matches(|last: char| last.is_ascii_digit());
-        let digits = name.get(prefix.len()..).filter(|digits| !digits.is_empty())?;
-        // A prefix may itself end in digits, as in `%r1_<4>` against `%a1<4>`; try every split.
-        for split in 0..digits.len().min(9) {
-            let (more, index) = digits.split_at(split);
-            let canonical = index.len() == 1 || !index.starts_with('0');
-            let known = self.ranges.get(&name[..prefix.len() + more.len()]);
-            if let Some(&(count, symbol)) = known
-                && canonical
-                && index.parse::<u32>().is_ok_and(|index| index < count)
-            {
-                return Some(symbol);
+    }
+
+    /// A name that a range declares: its prefix and a number below the count.
+    fn ranged(&self, name: &str) -> Option<Symbol> {
+        let bytes = name.as_bytes();
+        let digits = bytes.iter().rev().take_while(|byte| byte.is_ascii_digit()).count().min(9);
+        // A prefix may itself end in digits, as `%a1` of `%a1<4>`; try every split, the shortest prefix
+        // first.
+        for length in (1..=digits).rev() {
+            let at = bytes.len() - length;
+            if length > 1 && bytes[at] == b'0' {
+                continue;
+            }
+            if let Some(&(count, symbol)) = name.get(..at).and_then(|prefix| self.ranges.get(prefix)) {
+                let number = bytes[at..].iter().fold(0u32, |sum, digit| sum * 10 + u32::from(digit - b'0'));
+                if number < count {
+                    return Some(symbol);
+                }
             }
         }
         None

@@ -262,6 +262,24 @@ impl Candidate {
         }
     }
 
+    /// The lowest version on target `index` with the operands known, `u8::MAX` where the target or
+    /// the combination is refused.
+    pub(crate) fn version_with(&self, index: usize, operand: &dyn Fn(crate::expression::Question, u16) -> bool) -> u8 {
+        let mut version = self.versions[index];
+        if !self.dynamic {
+            return version;
+        }
+        for rule in rules(self.form) {
+            if rule.dynamic && rule.kind < 2 && evaluate(rule.code, &self.binding, operand) != 0 {
+                version = match rule.kind {
+                    0 => u8::MAX,
+                    _ => version.max(tables::REQUIREMENTS[rule.value as usize].versions[index]),
+                };
+            }
+        }
+        version
+    }
+
     /// Applies the rules that depend on operands.
     pub(crate) fn apply_dynamic(&mut self, operand: &dyn Fn(crate::expression::Question, u16) -> bool) {
         for rule in rules(self.form) {

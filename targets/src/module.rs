@@ -396,7 +396,12 @@ impl<'a> Walker<'a, '_> {
                         reader.at += 1;
                     }
                 },
-                Some(_) => reader.at += 1,
+                Some(_) => {
+                    // Nothing before the end of the statement can be a label.
+                    let rest = reader.rest().as_bytes();
+                    let end = rest.iter().skip(1).position(|byte| matches!(byte, b';' | b'{' | b'}' | b'"' | b'/'));
+                    reader.at += end.map_or(rest.len(), |at| at + 1);
+                }
             }
         }
     }

@@ -360,23 +360,36 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips white space and comments.
+    #[inline]
     pub(crate) fn space(&mut self) {
         let bytes = self.text.as_bytes();
-        loop {
-            match bytes.get(self.at) {
-                Some(byte) if byte.is_ascii_whitespace() => self.at += 1,
-                Some(b'/') if bytes.get(self.at + 1) == Some(&b'/') => {
-                    while bytes.get(self.at).is_some_and(|byte| *byte != b'\n') {
-                        self.at += 1;
+        while let Some(&byte) = bytes.get(self.at) {
+            match byte {
+                b' ' | b'\n' | b'\t' | b'\r' | 0x0c => self.at += 1,
+                b'/' => {
+                    if !self.comment() {
+                        return;
                     }
-                }
-                Some(b'/') if bytes.get(self.at + 1) == Some(&b'*') => {
-                    let close = self.text.get(self.at + 2..).and_then(|rest| rest.find("*/"));
-                    self.at = close.map_or(bytes.len(), |length| self.at + 2 + length + 2);
                 }
                 _ => return,
             }
         }
+    }
+
+    /// Skips a comment; false where there is none.
+    #[cold]
+    fn comment(&mut self) -> bool {
+        let bytes = self.text.as_bytes();
+        let rest = bytes.get(self.at + 2..).unwrap_or(&[]);
+        self.at = match bytes.get(self.at + 1) {
+            Some(b'/') => rest.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| self.at + 2 + at),
+            Some(b'*') => {
+                let close = rest.windows(2).position(|pair| pair == b"*/");
+                close.map_or(bytes.len(), |length| self.at + 2 + length + 2)
+            }
+            _ => return false,
+        };
+        true
     }
 
     /// A name, without a component after a dot.
