@@ -186,6 +186,12 @@ const MODULES: &[(Rule, &str)] = &[
         Rule::AlignedBarrier,
         "kernel @f() {\ne:\n  %t = sreg.tid.x\n  %c = icmp eq i32 %t, 0\n  br %c, b, d\nb:\n  barrier.sync aligned 0\n  jump d\nd:\n  ret\n}",
     ),
+    (Rule::Promise, "func @f() nonconvergent {\ne:\n  barrier.sync 0\n  ret\n}"),
+    (Rule::Promise, "func @f() nonconvergent {\ne:\n  ptx.bar.warp.sync -1\n  ret\n}"),
+    (Rule::Promise, "func @f() nonconvergent {\ne:\n  call @g()\n  ret\n}\ndeclare func @g()"),
+    (Rule::Promise, "func @f(%p: ptr) readonly {\ne:\n  store i32 1, %p\n  ret\n}"),
+    (Rule::Promise, "func @f(%p: ptr) readnone {\ne:\n  %x = load i32, %p\n  ret\n}"),
+    (Rule::Promise, "func @f() noreturn {\ne:\n  ret\n}"),
 ];
 
 #[test]
@@ -436,6 +442,20 @@ fn errors_point_into_the_text() {
     assert_eq!(&text[errors[0].span(&spans)], "%r = fadd sat f64 %d, %d loc(1, 1, 1)");
     assert_eq!(errors[0].to_string(), "`fadd` to f64 takes no flag `sat`");
     assert_eq!(errors[0].severity, Severity::Error);
+}
+
+#[test]
+fn promises_that_are_kept() {
+    let text = "func @f(%p: ptr) readnone nonconvergent {
+e:
+  %a = alloca i32
+  store i32 1, %a
+  %x = load i32, %a
+  call nonconvergent @g()
+  ret
+}
+declare func @g() readnone";
+    assert_eq!(verify_module(&read(text)), []);
 }
 
 #[test]

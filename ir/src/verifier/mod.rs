@@ -9,6 +9,7 @@ mod globals;
 mod instructions;
 mod memory;
 mod operands;
+mod promises;
 mod rules;
 mod structure;
 mod target;
@@ -159,6 +160,7 @@ fn verify_into(module: &Module, func: &Function, report: &mut Report) {
     }
     structure::check_dominance(func, report);
     if !has_errors(&report.errors[before..]) {
+        promises::check(module, func, report);
         convergence::check(module, func, report);
     }
 }

@@ -165,6 +165,8 @@ rules! {
     TargetForm Error;
     /// A target operation's operand list names every argument and every result.
     TargetOperands Error;
+    /// A body keeps what `nonconvergent`, `readnone`, `readonly` and `noreturn` of its function promise.
+    Promise Warning;
     /// An `aligned` barrier is executed by all threads of a warp together.
     AlignedBarrier Warning;
 }
