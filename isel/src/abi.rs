@@ -189,25 +189,35 @@ pub struct Piece {
     pub len: u8,
 }
 
-/// The accesses that carry a leaf; together they cover its registers in order. `None` when a packed aggregate puts the
-/// leaf at an offset that its registers cannot be accessed at.
-pub fn pieces(object: &Object, leaf: Leaf, layout: RegLayout) -> Option<Vec<Piece>> {
-    let decl = object.decl.as_ref()?;
+/// The accesses that carry a leaf, in the order of its registers. A leaf that a packed aggregate puts at an unaligned
+/// offset is passed in smaller pieces: `parts` for each register. Empty for objects of no bytes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pieces {
+    /// The accesses.
+    pub list: Vec<Piece>,
+    /// Elements for each register: 1 unless unaligned, a power of two.
+    pub parts: u32,
+}
+
+/// Computes the accesses that carry a leaf of an object.
+pub fn pieces(object: &Object, leaf: Leaf, layout: RegLayout) -> Pieces {
+    let Some(decl) = &object.decl else { return Pieces::default() };
     if let ParamType::Scalar(ty) = decl.ty {
-        return Some(vec![Piece { offset: 0, ty, len: 1 }]);
+        return Pieces { list: vec![Piece { offset: 0, ty, len: 1 }], parts: 1 };
     }
-    let total = clamp(leaf.ty.size());
-    let width = (total / layout.count.max(1)).max(1);
-    let ty = mir::untyped(width)?;
-    let mut out = Vec::new();
-    let mut done = 0;
-    while done < layout.count {
-        let offset = leaf.offset + done * width;
-        let known = if offset == 0 { decl.align } else { decl.align.min(1 << offset.trailing_zeros()) };
-        let left = layout.count - done;
-        let len = [4, 2, 1].into_iter().find(|n| *n <= left && n * width <= known.min(16))?;
-        out.push(Piece { offset, ty, len: len as u8 });
+    let aligned = |offset: u32| if offset == 0 { decl.align } else { decl.align.min(1 << offset.trailing_zeros()) };
+    let width = (clamp(leaf.ty.size()) / layout.count.max(1)).max(1);
+    let part = width.min(aligned(leaf.offset)).min(8);
+    let parts = (width / part).max(1);
+    // Bytes that are joined again have to be zero-extended.
+    let ty = if part == 1 && parts > 1 { RegType::U8 } else { mir::untyped(part).unwrap_or(RegType::B8) };
+    let (mut list, mut done, total) = (Vec::new(), 0, layout.count * parts);
+    while done < total {
+        let offset = leaf.offset + done * part;
+        let widest = aligned(offset).min(16);
+        let len = [4, 2].into_iter().find(|n| *n <= total - done && n * part <= widest).unwrap_or(1);
+        list.push(Piece { offset, ty, len: len as u8 });
         done += len;
     }
-    Some(out)
+    Pieces { list, parts }
 }

@@ -79,10 +79,9 @@ impl Lower<'_> {
                     self.pass_by_value(inst, ty, object, value, param, call, operands);
                     continue;
                 }
-                let Some(pieces) = self.pieces(object, *leaf) else { continue };
-                let Some(first) = pieces.first() else { continue };
-                operands.extend(self.to_passed(value, first.ty, object.extension));
-                call.args.extend(pieces.iter().map(|p| CallPiece { param, offset: p.offset, ty: p.ty, len: p.len }));
+                let pieces = self.pieces(object, *leaf);
+                operands.extend(self.to_passed(value, &pieces, object.extension));
+                call.args.extend(pieces.list.iter().map(|p| CallPiece { param, offset: p.offset, ty: p.ty, len: p.len }));
             }
             call.params.extend(object.decl.clone());
         }
@@ -137,7 +136,7 @@ impl Lower<'_> {
         let Some(object) = &abi.ret else { return loaded };
         for leaf in &object.leaves {
             let mut regs = Output::new();
-            for piece in self.pieces(object, *leaf).unwrap_or_default() {
+            for piece in self.pieces(object, *leaf).list {
                 for _ in 0..piece.len {
                     regs.push(self.new_reg(RegClass::of(piece.ty)));
                 }
@@ -157,8 +156,8 @@ impl Lower<'_> {
             if !self.is_assigned(value) {
                 continue;
             }
-            let class = self.layout(leaf.ty).class;
-            let regs: Output = regs.iter().map(|r| self.from_passed(*r, class)).collect();
+            let parts = self.pieces(object, *leaf).parts;
+            let regs = self.received(regs, *leaf, parts);
             self.bind_value(value, &regs);
         }
     }

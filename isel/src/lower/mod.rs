@@ -12,6 +12,7 @@ mod address;
 mod atomics;
 mod bundles;
 mod calls;
+mod chunks;
 mod control;
 mod isle;
 mod logic;

@@ -72,10 +72,9 @@ impl Lower<'_> {
             self.byval_address(index, leaf.ty, value);
             return;
         }
-        let layout = self.layout(leaf.ty);
-        let Some(pieces) = self.pieces(object, leaf) else { return };
+        let pieces = self.pieces(object, leaf);
         let mut raw = Output::new();
-        for piece in pieces {
+        for piece in pieces.list {
             let regs: Output = (0..piece.len).map(|_| self.new_reg(RegClass::of(piece.ty))).collect();
             let mut toks: SmallVec<[Tok; 4]> = smallvec![tok::LD, tok::PARAM];
             toks.extend(vector_tok(regs.len()));
@@ -87,19 +86,23 @@ impl Lower<'_> {
             self.emit_toks(&toks, &operands);
             raw.extend(regs);
         }
-        let regs: Output = raw.into_iter().map(|r| self.from_passed(r, layout.class)).collect();
+        let regs = self.received(&raw, leaf, pieces.parts);
         self.bind_value(value, &regs);
     }
 
-    /// The pieces of a leaf, with an error for fields that cannot be accessed where they are.
-    pub(super) fn pieces(&mut self, object: &Object, leaf: Leaf) -> Option<Vec<abi::Piece>> {
+    /// The accesses that carry a leaf.
+    pub(super) fn pieces(&mut self, object: &Object, leaf: Leaf) -> abi::Pieces {
         let layout = self.layout(leaf.ty);
-        let pieces = abi::pieces(object, leaf, layout);
-        if pieces.is_none() && object.decl.is_some() {
-            let message = format!("a field of type {} at unaligned offset {} is passed by value", leaf.ty, leaf.offset);
-            self.errors.push(crate::SelectError::item(&self.ir.name, message));
+        abi::pieces(object, leaf, layout)
+    }
+
+    /// The value of a leaf out of the registers it was passed in.
+    pub(super) fn received(&mut self, raw: &[VReg], leaf: Leaf, parts: u32) -> Output {
+        let class = self.layout(leaf.ty).class;
+        if parts > 1 {
+            return self.join_parts(raw, parts, class);
         }
-        pieces
+        raw.iter().map(|r| self.from_passed(*r, class)).collect()
     }
 
     /// The address of a by-value parameter's object: in a device function taking it puts the object in local memory
@@ -136,9 +139,18 @@ impl Lower<'_> {
     }
 
     /// The operands that pass a leaf, one per register.
-    pub(super) fn to_passed(&mut self, value: Value, piece: RegType, extension: Extension) -> SmallVec<[Operand; 8]> {
+    pub(super) fn to_passed(
+        &mut self,
+        value: Value,
+        pieces: &abi::Pieces,
+        extension: Extension,
+    ) -> SmallVec<[Operand; 8]> {
+        let Some(piece) = pieces.list.first() else { return SmallVec::new() };
+        if pieces.parts > 1 {
+            return self.split_value(value, pieces.parts);
+        }
         let ty = self.ty(value);
-        let class = RegClass::of(piece);
+        let class = RegClass::of(piece.ty);
         if ty == Type::I1 {
             if let Some(bits) = self.const_bits(value) {
                 return smallvec![Operand::Imm((bits & 1) as i64)];
@@ -193,10 +205,9 @@ impl Lower<'_> {
     }
 
     fn store_result(&mut self, object: &Object, leaf: Leaf, value: Value) {
-        let Some(pieces) = self.pieces(object, leaf) else { return };
-        let Some(first) = pieces.first() else { return };
-        let mut operands = self.to_passed(value, first.ty, object.extension).into_iter();
-        for piece in pieces {
+        let pieces = self.pieces(object, leaf);
+        let mut operands = self.to_passed(value, &pieces, object.extension).into_iter();
+        for piece in pieces.list {
             let group: SmallVec<[Operand; 4]> = operands.by_ref().take(usize::from(piece.len)).collect();
             let mut toks: SmallVec<[Tok; 4]> = smallvec![tok::ST, tok::PARAM];
             toks.extend(vector_tok(group.len()));
