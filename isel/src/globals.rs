@@ -72,11 +72,13 @@ impl Writer<'_> {
             Init::Bytes(bytes) => self.put(at, bytes),
             Init::Global { global, offset, generic } => {
                 let symbol = self.symbols.global(*global);
-                self.address(Relocation { offset: at, symbol, addend: *offset, generic: *generic })
+                self.out.relocations.push(Relocation { offset: at, symbol, addend: *offset, generic: *generic });
+                Ok(())
             }
             Init::Func(func) => {
                 let symbol = self.symbols.func(*func);
-                self.address(Relocation { offset: at, symbol, addend: 0, generic: false })
+                self.out.relocations.push(Relocation { offset: at, symbol, addend: 0, generic: false });
+                Ok(())
             }
             Init::List(items) => self.list(ty, items, at),
         }
@@ -134,14 +136,6 @@ impl Writer<'_> {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
         let slot = start.checked_add(bytes.len()).and_then(|end| self.out.bytes.get_mut(start..end));
         slot.ok_or("the initializer is larger than the type")?.copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn address(&mut self, relocation: Relocation) -> Result<(), String> {
-        if relocation.offset % 8 != 0 {
-            return Err(format!("an address at unaligned offset {} cannot be initialized", relocation.offset));
-        }
-        self.out.relocations.push(relocation);
         Ok(())
     }
 }

@@ -11,6 +11,9 @@ use super::context::Context;
 /// Expansions that one instruction of the input may cause.
 const REWRITES_PER_INSTRUCTION: usize = 256;
 
+/// The masks of `fclass` that `testp` answers (PTX ISA 9.7.3.2): finite, infinite, number, not a number, normal, subnormal.
+const TESTP_MASKS: [u64; 6] = [0x1f8, 0x204, 0x3fc, 0x003, 0x108, 0x090];
+
 impl Context<'_> {
     /// Visits every instruction of these blocks.
     pub fn legalize_operations(&mut self) {
@@ -55,7 +58,11 @@ impl Context<'_> {
                 }
                 ty == Type::I1 || ty.is_vector() || self.features.int_op(data.op, ty.bits())
             }
-            Shape::BinaryOverflow | Shape::FloatClass => false,
+            Shape::BinaryOverflow => false,
+            Shape::FloatClass => {
+                matches!(ty, Type::F32 | Type::F64)
+                    && matches!(data.extra, Extra::Imm(mask) if TESTP_MASKS.contains(&mask))
+            }
             Shape::FloatCompare => {
                 !matches!(data.extra, Extra::FloatCC(FloatCC::True | FloatCC::False))
                     && self.features.float_op(data.op, data.flags, ty)

@@ -80,8 +80,13 @@ impl Lower<'_> {
                     continue;
                 }
                 let pieces = self.pieces(object, *leaf);
-                operands.extend(self.to_passed(value, &pieces, object.extension));
-                call.args.extend(pieces.list.iter().map(|p| CallPiece { param, offset: p.offset, ty: p.ty, len: p.len }));
+                operands.extend(self.passed_operands(value, &pieces, object.extension));
+                call.args.extend(pieces.list.iter().map(|p| CallPiece {
+                    param,
+                    offset: p.offset,
+                    ty: p.ty,
+                    len: p.len,
+                }));
             }
             call.params.extend(object.decl.clone());
         }

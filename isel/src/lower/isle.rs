@@ -513,7 +513,7 @@ pub(super) fn packed_cvt(flags: Flags, to: Type, from: Type) -> Mnemonic {
     let m = generated::packed_base();
     // Conversions from narrow floats are exact but written with `rn`.
     let m = m.rounding(flags.rounding());
-    let m = if narrow(to) { m.satfinite() } else { m };
+    let m = if narrow(to) && flags.contains(Flags::SAT) { m.satfinite() } else { m };
     let source = if from.scalar() == Type::F32 { mnemonic::float(Type::F32) } else { mnemonic::float(from) };
     let m = if flags.contains(Flags::RELU) { m.clamps(Flags::RELU) } else { m };
     m.ty(mnemonic::float(to)).ty(source)

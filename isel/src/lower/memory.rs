@@ -177,10 +177,9 @@ impl Lower<'_> {
             return spelling;
         }
         let scoped = self.env.target.sm() >= 70;
-        if attrs.order == Ordering::NotAtomic || private || !scoped {
-            if space != Space::Const && space != Space::Param {
-                spelling.order.push(tok::VOLATILE);
-            }
+        let unordered = attrs.order == Ordering::NotAtomic || private || !scoped;
+        if unordered && space != Space::Const && space != Space::Param {
+            spelling.order.push(tok::VOLATILE);
         }
         if attrs.order == Ordering::NotAtomic || private {
             return spelling;

@@ -423,25 +423,7 @@ impl<'a> Lower<'a> {
 
     /// Rewrites every register to the one it is a name of.
     fn resolve_aliases(&mut self) {
-        let count = self.func.vregs.len();
-        let mut last: Vec<VReg> = (0..count).map(VReg::new).collect();
-        // A register is made another name of one whose own fate may be decided later: follow chains, halving them.
-        for index in 0..count {
-            let mut at = VReg::new(index);
-            while let Some(next) = self.aliases[at].expand() {
-                at = next;
-            }
-            let end = at;
-            let mut at = VReg::new(index);
-            while let Some(next) = self.aliases[at].expand() {
-                self.aliases[at] = end.into();
-                at = if next == end { end } else { next };
-                if at == end {
-                    break;
-                }
-            }
-            last[index] = end;
-        }
+        let last: Vec<VReg> = self.func.vregs.keys().map(|reg| follow(&mut self.aliases, reg)).collect();
         let to = |v: VReg| last[v.index()];
         for operand in &mut self.func.operands {
             if let Some(v) = operand.used() {
@@ -464,6 +446,24 @@ impl<'a> Lower<'a> {
             }
         }
     }
+}
+
+/// The register at the end of a chain of names, every step of the chain being shortened to it. A register may be made
+/// another name of one whose own fate is decided later, so chains occur; they have no cycles.
+fn follow(aliases: &mut SecondaryMap<VReg, PackedOption<VReg>>, reg: VReg) -> VReg {
+    let mut end = reg;
+    while let Some(next) = aliases[end].expand() {
+        end = next;
+    }
+    let mut at = reg;
+    while let Some(next) = aliases[at].expand() {
+        aliases[at] = end.into();
+        if next == end {
+            break;
+        }
+        at = next;
+    }
+    end
 }
 
 fn hints(hints: ptxc_ir::LoopHints) -> mir::LoopHints {

@@ -102,7 +102,7 @@ impl Lower<'_> {
         if parts > 1 {
             return self.join_parts(raw, parts, class);
         }
-        raw.iter().map(|r| self.from_passed(*r, class)).collect()
+        raw.iter().map(|r| self.narrowed(*r, class)).collect()
     }
 
     /// The address of a by-value parameter's object: in a device function taking it puts the object in local memory
@@ -119,7 +119,7 @@ impl Lower<'_> {
     }
 
     /// A value of class `to` out of the register it was passed in.
-    pub(super) fn from_passed(&mut self, reg: VReg, to: RegClass) -> VReg {
+    pub(super) fn narrowed(&mut self, reg: VReg, to: RegClass) -> VReg {
         let from = self.func.class(reg);
         match (from, to) {
             _ if from == to => reg,
@@ -139,7 +139,7 @@ impl Lower<'_> {
     }
 
     /// The operands that pass a leaf, one per register.
-    pub(super) fn to_passed(
+    pub(super) fn passed_operands(
         &mut self,
         value: Value,
         pieces: &abi::Pieces,
@@ -206,7 +206,7 @@ impl Lower<'_> {
 
     fn store_result(&mut self, object: &Object, leaf: Leaf, value: Value) {
         let pieces = self.pieces(object, leaf);
-        let mut operands = self.to_passed(value, &pieces, object.extension).into_iter();
+        let mut operands = self.passed_operands(value, &pieces, object.extension).into_iter();
         for piece in pieces.list {
             let group: SmallVec<[Operand; 4]> = operands.by_ref().take(usize::from(piece.len)).collect();
             let mut toks: SmallVec<[Tok; 4]> = smallvec![tok::ST, tok::PARAM];
