@@ -382,6 +382,8 @@ impl<'a> Session<'a> {
             }
             self.diagnostics.list.push(diagnostic);
         }
+        // Stages walk functions in orders of their own; people read from top to bottom.
+        self.diagnostics.list.sort_by_key(|diagnostic| diagnostic.span.as_ref().map(|span| span.start));
         Stop
     }
 }
