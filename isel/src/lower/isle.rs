@@ -181,6 +181,10 @@ impl generated::rules::Context for Lower<'_> {
         (arithmetic && regs::layout(ty, self.env.target)?.count == 1).then_some(ty)
     }
 
+    fn float_from_byte(&mut self, ty: Type) -> Option<Type> {
+        matches!(ty, Type::F16 | Type::F32 | Type::F64).then_some(ty)
+    }
+
     fn scalar_float(&mut self, ty: Type) -> Option<Type> {
         let known = matches!(
             ty.float_kind(),

@@ -178,7 +178,8 @@ impl Lower<'_> {
         }
         let scoped = self.env.target.sm() >= 70;
         let unordered = attrs.order == Ordering::NotAtomic || private || !scoped;
-        if unordered && space != Space::Const && space != Space::Param {
+        // Nobody else sees a thread's own memory, and `.volatile` on it needs PTX 9.1.
+        if unordered && !matches!(space, Space::Const | Space::Param | Space::Local) {
             spelling.order.push(tok::VOLATILE);
         }
         if attrs.order == Ordering::NotAtomic || private {
