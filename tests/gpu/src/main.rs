@@ -1,5 +1,5 @@
-//! Launches every example on a GPU, compiled at `-O0` and `-O3`, and compares what it computes with a reference
-//! computed on the host.
+//! Launches every example, and every scalar operation, on a GPU, compiled at `-O0` and `-O3`, and compares what it
+//! computes with a reference computed on the host.
 //!
 //! The program carries the examples and needs only a CUDA driver: it can be built on one machine and run on another.
 //! Without a driver or a GPU every test is reported as skipped, by name, and the exit status is 0; `--require-gpu`
@@ -9,15 +9,16 @@
 mod cases;
 mod compare;
 mod device;
+mod operations;
 mod random;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use cases::{CASES, Case};
+use cases::{CASES, Failure, Outcome};
 use clap::Parser;
-use device::Gpu;
+use device::{Gpu, Module};
 use ptxc::{OptLevel, Options};
 
 /// The optimization levels that are tested.
@@ -26,7 +27,7 @@ const LEVELS: [(&str, OptLevel); 2] = [("O0", OptLevel::O0), ("O3", OptLevel::O3
 #[derive(Parser)]
 #[command(name = "ptxc-gpu-tests", about = "Runs the examples on a GPU and compares them with references")]
 struct Arguments {
-    /// Take KERNEL.O0.ptx and KERNEL.O3.ptx from this directory instead of compiling the examples.
+    /// Take EXAMPLE.O0.ptx and EXAMPLE.O3.ptx from this directory instead of compiling; only the examples are run.
     #[arg(long, value_name = "DIR")]
     ptx_dir: Option<PathBuf>,
     /// The target to compile for, instead of the GPU's own.
@@ -35,7 +36,7 @@ struct Arguments {
     /// Fail, instead of skipping, where there is no GPU.
     #[arg(long)]
     require_gpu: bool,
-    /// Run only the examples whose name contains this text.
+    /// Run only the tests whose name contains this text.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
     /// Stop a test after this many seconds.
@@ -44,6 +45,40 @@ struct Arguments {
     /// Run one test in this process and print its result as one line.
     #[arg(long, hide = true, value_name = "NAME.LEVEL")]
     child: Option<String>,
+}
+
+/// One module and what is checked about it.
+struct Test {
+    /// Name of the example's file without suffix, or of the family of operations.
+    name: String,
+    /// What is computed, for the table.
+    size: String,
+    /// The module's IR.
+    source: String,
+    /// Runs the kernels and compares.
+    body: Box<dyn Fn(&Gpu, &Module) -> Result<Outcome, Failure>>,
+}
+
+/// All tests, or the examples alone.
+fn tests(examples_only: bool) -> Vec<Test> {
+    let mut list: Vec<Test> = CASES
+        .iter()
+        .map(|case| Test {
+            name: case.name.into(),
+            size: case.size.into(),
+            source: case.source.into(),
+            body: Box::new(case.test),
+        })
+        .collect();
+    if !examples_only {
+        list.extend(operations::families().into_iter().map(|family| Test {
+            name: family.name.clone(),
+            size: format!("{} operations", family.len()),
+            source: family.source(),
+            body: Box::new(move |gpu, module| family.test(gpu, module)),
+        }));
+    }
+    list
 }
 
 /// How a test ended: as the columns of the table.
@@ -64,27 +99,28 @@ fn main() -> ExitCode {
     if let Some(test) = &arguments.child {
         return run_child(test, &arguments);
     }
-    let chosen: Vec<&Case> = CASES.iter().filter(|case| case.name.contains(&arguments.only)).collect();
+    let mut chosen = tests(arguments.ptx_dir.is_some());
+    chosen.retain(|test| test.name.contains(&arguments.only));
     if chosen.is_empty() {
-        eprintln!("no example has `{}` in its name", arguments.only);
+        eprintln!("no test has `{}` in its name", arguments.only);
         return ExitCode::FAILURE;
     }
     match find_gpu() {
         Ok(description) => println!("{description}\n"),
         Err(reason) => {
-            for case in chosen {
-                println!("{}: skipped: {reason}", case.name);
+            for test in chosen {
+                println!("{}: skipped: {reason}", test.name);
             }
             return if arguments.require_gpu { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
     }
-    println!("| kernel | size | level | result | time, µs |");
+    println!("| test | size | level | result | time, µs |");
     println!("| --- | --- | --- | --- | ---: |");
     let (mut run, mut failed) = (0, 0);
-    for case in chosen {
+    for test in &chosen {
         for (level, _) in LEVELS {
-            let line = run_test(case, level, &arguments);
-            println!("| {} | {} | -{level} | {} | {} |", case.name, case.size, line.result, line.time);
+            let line = run_test(test, level, &arguments);
+            println!("| {} | {} | -{level} | {} | {} |", test.name, test.size, line.result, line.time);
             run += 1;
             failed += usize::from(!line.passed);
         }
@@ -104,13 +140,13 @@ fn find_gpu() -> Result<String, String> {
 }
 
 /// Runs one test in a child process and waits for it, at most as long as the arguments allow.
-fn run_test(case: &Case, level: &str, arguments: &Arguments) -> Line {
+fn run_test(test: &Test, level: &str, arguments: &Arguments) -> Line {
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(error) => return Line::failed(format!("cannot find this program: {error}")),
     };
     let mut command = Command::new(program);
-    command.arg("--child").arg(format!("{}.{level}", case.name));
+    command.arg("--child").arg(format!("{}.{level}", test.name));
     if let Some(directory) = &arguments.ptx_dir {
         command.arg("--ptx-dir").arg(directory);
     }
@@ -146,7 +182,7 @@ fn run_test(case: &Case, level: &str, arguments: &Arguments) -> Line {
 /// Takes apart the line that [`run_child`] prints.
 fn read_result(output: &std::process::Output) -> Line {
     let text = String::from_utf8_lossy(&output.stdout);
-    let fields: Vec<&str> = text.trim_end().split('\t').collect();
+    let fields: Vec<&str> = text.trim_end_matches('\n').split('\t').collect();
     match fields[..] {
         ["passed", result, time] => Line { passed: true, result: result.into(), time: time.into() },
         ["failed", reason] => Line::failed(reason),
@@ -162,7 +198,8 @@ fn read_result(output: &std::process::Output) -> Line {
 fn run_child(test: &str, arguments: &Arguments) -> ExitCode {
     match run_here(test, arguments) {
         Ok(outcome) => {
-            println!("passed\t{}\t{:.1}", outcome.agreement, outcome.time);
+            let time = outcome.time.map_or(String::new(), |time| format!("{time:.1}"));
+            println!("passed\t{}\t{time}", outcome.agreement);
             ExitCode::SUCCESS
         }
         Err(reason) => {
@@ -172,19 +209,21 @@ fn run_child(test: &str, arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn run_here(test: &str, arguments: &Arguments) -> Result<cases::Outcome, String> {
+fn run_here(test: &str, arguments: &Arguments) -> Result<Outcome, String> {
     let (name, level) = test.split_once('.').ok_or("a test is named NAME.LEVEL")?;
-    let case = CASES.iter().find(|case| case.name == name).ok_or_else(|| format!("no example `{name}`"))?;
+    let mut list = tests(arguments.ptx_dir.is_some());
+    list.retain(|test| test.name == name);
+    let test = list.pop().ok_or_else(|| format!("no test `{name}`"))?;
     let gpu = Gpu::open().map_err(|error| error.to_string())?;
     let ptx = match &arguments.ptx_dir {
         Some(directory) => {
             let path = directory.join(format!("{name}.{level}.ptx"));
             std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?
         }
-        None => compile(case, level, &arguments.sm.clone().unwrap_or_else(|| target_of(&gpu)))?,
+        None => compile(&test, level, &arguments.sm.clone().unwrap_or_else(|| target_of(&gpu)))?,
     };
     let module = gpu.load(&ptx).map_err(|error| error.to_string())?;
-    (case.test)(&gpu, &module).map_err(|failure| failure.to_string())
+    (test.body)(&gpu, &module).map_err(|failure| failure.to_string())
 }
 
 /// The target that gives the GPU everything it has: from compute capability 9.0 on that is the one with the suffix `a`.
@@ -193,12 +232,12 @@ fn target_of(gpu: &Gpu) -> String {
     format!("sm_{major}{minor}{}", if major >= 9 { "a" } else { "" })
 }
 
-/// Compiles an example for a target.
-fn compile(case: &Case, level: &str, sm: &str) -> Result<String, String> {
+/// Compiles a test's module for a target.
+fn compile(test: &Test, level: &str, sm: &str) -> Result<String, String> {
     let target = sm.parse().map_err(|error| format!("{sm}: {error}"))?;
     let (_, opt_level) = LEVELS.into_iter().find(|(name, _)| *name == level).ok_or("no such level")?;
     let options = Options { opt_level, ..Options::new(target) };
-    match ptxc::compile_text(&format!("{}.ir", case.name), case.source, &options) {
+    match ptxc::compile_text(&format!("{}.ir", test.name), &test.source, &options) {
         Ok(output) => Ok(output.text),
         Err(diagnostics) => Err(format!("not compiled: {diagnostics}")),
     }
