@@ -258,7 +258,8 @@ impl Operation {
         values
     }
 
-    /// Runs the operation's kernel and compares. The error names the operation and the first inputs it fails for.
+    /// Runs the operation's kernel and compares; gives the number of compared elements. The error names the operation
+    /// and the first inputs it fails for.
     fn check(&self, gpu: &Gpu, module: &Module, name: &'static str, random: &mut Random) -> Result<usize, Failure> {
         let values = self.values(random);
         let mut buffers = Vec::new();
@@ -343,6 +344,9 @@ impl Family {
         let mut failures = Vec::new();
         for (operation, name) in self.operations.iter().zip(KERNELS) {
             match operation.check(gpu, module, name, &mut random) {
+                Ok(compared) if compared < ELEMENTS / 16 => {
+                    failures.push(format!("{}: only {compared} results are defined", operation.text));
+                }
                 Ok(_) => {}
                 Err(Failure::Result(text)) => failures.push(text),
                 Err(Failure::Device(error)) => {
@@ -389,18 +393,25 @@ pub fn families() -> Vec<Family> {
 
 #[cfg(test)]
 mod tests {
+    use ptxc_test_support::{Job, assembles};
+
     use super::*;
 
     #[test]
-    fn every_family_compiles() {
-        for sm in ["sm_75", "sm_90a"] {
+    fn every_family_assembles() {
+        let mut jobs = Vec::new();
+        for sm in ["sm_75", "sm_80", "sm_90a", "sm_100a"] {
             for family in families() {
-                let options = ptxc::Options::new(sm.parse().unwrap());
-                if let Err(diagnostics) = ptxc::compile_text(&family.name, &family.source(), &options) {
-                    panic!("{} for {sm}: {diagnostics}", family.name);
+                let target = sm.parse().unwrap();
+                match ptxc::compile_text(&family.name, &family.source(), &ptxc::Options::new(target)) {
+                    Ok(output) => {
+                        jobs.push(Job { name: format!("{} for {sm}", family.name), target, ptx: output.text })
+                    }
+                    Err(diagnostics) => panic!("{} for {sm}: {diagnostics}", family.name),
                 }
             }
         }
+        assembles(&jobs);
     }
 
     #[test]
