@@ -1,7 +1,7 @@
 //! Checks statements against the tables, for one target and version.
 
 use crate::declarations::{Declarations, Symbol};
-use crate::form::{FormError, Problem, Shape, accept, refusal};
+use crate::form::{Form, FormError, Problem, Shape, accept, refusal};
 use crate::matching::{self, Candidate};
 use crate::operands::{self, Arguments};
 use crate::statement::{Node, NodeKind, Span, Statement};
@@ -113,6 +113,24 @@ impl Checker {
         match any {
             true => Ok(versions),
             false => Err(explain(mnemonic, statement, &arguments, self.target, self.version)),
+        }
+    }
+
+    /// The form of a statement, whatever the target: the first whose operands fit.
+    ///
+    /// # Errors
+    /// No form fits.
+    pub fn form(&mut self, statement: &Statement, declarations: &Declarations) -> Result<Form, Diagnostic> {
+        let shapes = shapes(statement, declarations, &mut Needs::default())?;
+        let mnemonic = self.mnemonic(statement);
+        let mnemonic = &self.mnemonics[mnemonic];
+        let Some(arguments) = Arguments::new(&shapes) else {
+            return Err(at_mnemonic(statement, "the operands are no whole trees".to_owned()));
+        };
+        let fitting = mnemonic.candidates.iter().find_map(|candidate| accept(candidate, &arguments).ok());
+        match fitting {
+            Some((candidate, places)) => Ok(Form::new(candidate, &places)),
+            None => Err(explain(mnemonic, statement, &arguments, self.target, self.version)),
         }
     }
 

@@ -29,9 +29,18 @@ pub(crate) fn unmatched(toks: &[Tok]) -> FormError {
     }
     let text = mnemonic(toks.iter().copied());
     FormError::Combination(match closest(forms, toks) {
-        Some(missing) => format!("`{text}` lacks {missing}"),
-        None => format!("the modifiers of `{text}` do not go together"),
+        Some(Fault::Lacks(missing)) => format!("`{text}` lacks {missing}"),
+        Some(Fault::Surplus(piece)) => {
+            format!("`.{piece}` does not go with the other modifiers of `{text}`")
+        }
+        None => format!("the modifiers of `{text}` do not go together in this order"),
     })
+}
+
+/// What keeps a mnemonic from being the form that comes closest.
+enum Fault {
+    Lacks(String),
+    Surplus(Tok),
 }
 
 /// `; did you mean …` with the nearest pieces of an instruction's forms.
@@ -73,14 +82,13 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// What the form with the most of the pieces still lacks.
-fn closest(forms: &[u16], toks: &[Tok]) -> Option<String> {
-    let mut best: Option<(usize, String)> = None;
+/// What is wrong with the form that has the most of the pieces.
+fn closest(forms: &[u16], toks: &[Tok]) -> Option<Fault> {
+    let mut best: Option<(usize, Fault)> = None;
     for &form in forms {
-        let slots = matching::slots(form);
         let mut left: Vec<Tok> = toks.to_vec();
         let mut missing = Vec::new();
-        for slot in slots {
+        for slot in matching::slots(form) {
             let held = matching::alternatives(slot);
             match left.iter().position(|piece| held.contains(&piece.0)) {
                 Some(at) => drop(left.remove(at)),
@@ -88,12 +96,18 @@ fn closest(forms: &[u16], toks: &[Tok]) -> Option<String> {
                 None => missing.push(slot),
             }
         }
-        if left.is_empty() && best.as_ref().is_none_or(|(count, _)| missing.len() < *count) {
-            let names: Vec<String> = missing.iter().map(|slot| values(slot)).collect();
-            best = Some((missing.len(), names.join(" and ")));
+        // A modifier too many is nearer than one that lacks.
+        let distance = left.len() + 2 * missing.len();
+        let fault = match (left.first(), missing.is_empty()) {
+            (_, false) => Fault::Lacks(missing.iter().map(|slot| values(slot)).collect::<Vec<_>>().join(" and ")),
+            (Some(&piece), true) => Fault::Surplus(piece),
+            (None, true) => continue,
+        };
+        if best.as_ref().is_none_or(|(other, _)| distance < *other) {
+            best = Some((distance, fault));
         }
     }
-    best.filter(|(count, _)| *count > 0).map(|(_, text)| text)
+    best.map(|(_, fault)| fault)
 }
 
 fn values(slot: &tables::SlotRow) -> String {

@@ -177,7 +177,7 @@ pub struct Form {
 }
 
 impl Form {
-    fn new(candidate: Candidate, places: &Places) -> Form {
+    pub(crate) fn new(candidate: Candidate, places: &Places) -> Form {
         let operands = candidate
             .checks
             .iter()
@@ -376,7 +376,8 @@ pub(crate) fn unknown_piece(before: &[Tok], piece: &str) -> FormError {
     match before.first() {
         None => FormError::UnknownInstruction(piece.to_owned()),
         Some(head) => {
-            FormError::UnknownModifier { piece: piece.to_owned(), instruction: head.to_string(), hint: String::new() }
+            let hint = explain::hint(matching::forms_of(*head), piece);
+            FormError::UnknownModifier { piece: piece.to_owned(), instruction: head.to_string(), hint }
         }
     }
 }
