@@ -4,7 +4,8 @@
 //! their operands, and through control flow: where a branch depends on the thread, block parameters at the joins of its
 //! ways differ (the ways are followed in reverse postorder with the successor they come from as label, and two labels
 //! meet at a join), and what a loop computes differs outside of it when threads leave it in different iterations.
-//! Blocks between such a branch and its post-dominator are executed by a part of the group only.
+//! Blocks between such a branch and the one where all its ways are together again are executed by a part of the group
+//! only. (That block is not the post-dominator: in a loop a thread may come to that one an iteration later.)
 //!
 //! Loads of memory that may be written are taken to be the same for a warp at most: what other warps read they read at
 //! another time.
@@ -15,10 +16,11 @@ use std::collections::BinaryHeap;
 use cranelift_entity::SecondaryMap;
 use ptxc_targets::Effects;
 pub use ptxc_targets::Uniformity as Level;
+use smallvec::SmallVec;
 
 use crate::cfg::Cfg;
 use crate::dfg::ValueDef;
-use crate::dominators::{DominatorTree, PostDominatorTree};
+use crate::dominators::DominatorTree;
 use crate::entities::{Block, Inst, Value};
 use crate::flags::Flags;
 use crate::instruction::{Extra, MemAttrs, TargetOp, TargetOperand};
@@ -39,7 +41,6 @@ impl Uniformity {
     pub fn new(module: &Module, func: &Function) -> Uniformity {
         let cfg = Cfg::new(func);
         let loops = Loops::new(&cfg, &DominatorTree::new(&cfg));
-        let post = PostDominatorTree::new(&cfg);
         let mut solver = Solver {
             module,
             func,
@@ -55,7 +56,6 @@ impl Uniformity {
             work: Vec::new(),
             cfg: &cfg,
             loops: &loops,
-            post: &post,
         };
         solver.start();
         solver.run();
@@ -106,12 +106,29 @@ impl Users {
     }
 }
 
+/// The ways from one branch, being followed.
+struct Walk {
+    /// The block that branches.
+    from: Block,
+    /// How far threads agree on the branch.
+    level: Level,
+    /// Blocks that are reached, by position in reverse postorder.
+    heap: BinaryHeap<Reverse<usize>>,
+    /// Edges to follow, with the label of the way.
+    edges: Vec<(Block, Block, Block)>,
+    /// Loops around the branch whose next iteration some way goes on to.
+    absorbed: SmallVec<[Loop; 4]>,
+    /// Loops around the branch that some way leaves; all their exits are among the edges.
+    left: SmallVec<[Loop; 4]>,
+    /// Some way ends in the function.
+    ended: bool,
+}
+
 struct Solver<'x> {
     module: &'x Module,
     func: &'x Function,
     cfg: &'x Cfg,
     loops: &'x Loops,
-    post: &'x PostDominatorTree,
     users: Users,
     state: Uniformity,
     /// How far the threads of a group agree on where a block's terminator goes.
@@ -305,53 +322,63 @@ impl Solver<'_> {
     /// The terminator of `from` sends threads of a group of more than `level` different ways.
     fn diverge(&mut self, from: Block, level: Level) {
         self.walk += 1;
-        let end = self.post.ipdom(self.cfg, from);
-        let mut heap = BinaryHeap::new();
-        let mut queue: Vec<(Block, Block, Block)> = Vec::new();
+        let mut walk = Walk {
+            from,
+            level,
+            heap: BinaryHeap::new(),
+            edges: Vec::new(),
+            absorbed: SmallVec::new(),
+            left: SmallVec::new(),
+            ended: false,
+        };
         for (at, succ) in self.cfg.succs(from).iter().enumerate() {
             // Two edges to one block differ in their arguments alone.
-            let twice = self.cfg.succs(from)[..at].contains(succ);
-            if twice {
+            if self.cfg.succs(from)[..at].contains(succ) {
                 self.join(*succ, level);
             } else {
-                queue.push((from, *succ, *succ));
+                walk.edges.push((from, *succ, *succ));
             }
         }
         loop {
-            while let Some((source, block, label)) = queue.pop() {
-                self.reach(from, source, block, label, level, &mut heap, &mut queue);
+            while let Some((source, block, label)) = walk.edges.pop() {
+                self.reach(&mut walk, source, block, label);
             }
-            let Some(Reverse(index)) = heap.pop() else { return };
+            let Some(Reverse(index)) = walk.heap.pop() else { return };
+            // A join is there once for each label that reached it.
+            while walk.heap.peek() == Some(&Reverse(index)) {
+                walk.heap.pop();
+            }
             let Some(block) = self.cfg.rpo().get(index).copied() else { continue };
-            if Some(block) == end {
-                continue;
+            if self.is_together(&walk, block) {
+                return;
             }
             self.state.blocks[block] = self.state.blocks[block].min(level);
             let label = self.labels[block].1;
-            queue.extend(self.cfg.succs(block).iter().map(|succ| (block, *succ, label)));
+            let succs = self.cfg.succs(block);
+            walk.edges.extend(succs.iter().map(|succ| (block, *succ, label)));
+            let last = self.func.layout.last_inst(block).map(|inst| self.func.dfg.insts[inst].op);
+            // A trap ends all threads, so nobody goes on without those that reach it.
+            walk.ended |= succs.is_empty() && !matches!(last, Some(Opcode::Trap | Opcode::Unreachable));
         }
     }
 
+    /// All threads that took one of the ways come through `block`: no other way is open, none has ended, and those that
+    /// went on to another iteration of a loop leave it by a way that leads here.
+    fn is_together(&self, walk: &Walk, block: Block) -> bool {
+        let gone = |l: &Loop| walk.left.contains(l) && !self.loops.contains(*l, block);
+        walk.heap.is_empty() && !walk.ended && walk.absorbed.iter().all(gone)
+    }
+
     /// A way with this label enters `block` from `source`.
-    #[allow(clippy::too_many_arguments)] // the parts of one walk, which has no life of its own
-    fn reach(
-        &mut self,
-        from: Block,
-        source: Block,
-        block: Block,
-        label: Block,
-        level: Level,
-        heap: &mut BinaryHeap<Reverse<usize>>,
-        queue: &mut Vec<(Block, Block, Block)>,
-    ) {
+    fn reach(&mut self, walk: &mut Walk, source: Block, block: Block, label: Block) {
         // Ways out of loops that hold the branch: some threads are gone, the others go on.
         let mut around = self.loops.innermost(source);
         while let Some(l) = around
             && !self.loops.contains(l, block)
         {
-            if self.loops.contains(l, from) && self.exits[l] > level {
-                self.exits[l] = level;
-                self.leave(l, level, queue);
+            if self.loops.contains(l, walk.from) && !walk.left.contains(&l) {
+                walk.left.push(l);
+                self.leave(walk, l);
             }
             around = self.loops.data(l).parent.expand();
         }
@@ -362,31 +389,39 @@ impl Solver<'_> {
         let was_join = !is_new && self.labels[block].1 == block;
         self.labels[block] = (self.walk, if is_new { label } else { block });
         if !is_new {
-            self.join(block, level);
+            self.join(block, walk.level);
             if was_join {
                 return;
             }
         }
         // The next iteration of a loop around the branch begins a new round.
         let header = self.loops.innermost(block).filter(|l| self.loops.data(*l).header == block);
-        if header.is_some_and(|l| self.loops.contains(l, from)) {
+        if let Some(l) = header.filter(|l| self.loops.contains(*l, walk.from)) {
+            if !walk.absorbed.contains(&l) {
+                walk.absorbed.push(l);
+            }
             return;
         }
         if let Some(index) = self.cfg.rpo_index(block) {
-            heap.push(Reverse(index));
+            walk.heap.push(Reverse(index));
         }
     }
 
     /// Threads leave the loop in different iterations: its blocks run without some of them, every exit is a way of its
     /// own, and users outside see different values.
-    fn leave(&mut self, l: Loop, level: Level, queue: &mut Vec<(Block, Block, Block)>) {
+    fn leave(&mut self, walk: &mut Walk, l: Loop) {
+        let lowers = self.exits[l] > walk.level;
+        self.exits[l] = self.exits[l].min(walk.level);
         for block in self.cfg.rpo() {
             if !self.loops.contains(l, *block) {
                 continue;
             }
-            self.state.blocks[*block] = self.state.blocks[*block].min(level);
             let outside = self.cfg.succs(*block).iter().filter(|succ| !self.loops.contains(l, **succ));
-            queue.extend(outside.map(|succ| (*block, *succ, *succ)));
+            walk.edges.extend(outside.map(|succ| (*block, *succ, *succ)));
+            if !lowers {
+                continue;
+            }
+            self.state.blocks[*block] = self.state.blocks[*block].min(walk.level);
             self.work.extend_from_slice(self.func.dfg.block_params(*block));
             for inst in self.func.layout.insts(*block) {
                 self.work.extend(self.func.dfg.results(inst));

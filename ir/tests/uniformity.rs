@@ -1,15 +1,20 @@
-//! What the uniformity analysis promises holds when threads run: on random functions without loops two threads that
-//! execute a definition get one value where it is said to be uniform, and both or none execute a block that is.
+//! What the uniformity analysis promises holds when threads run: on random functions two threads that execute a
+//! definition in the same iterations of its loops get one value where it is said to be uniform, and both or none execute
+//! a block that is.
 
 #![allow(clippy::unwrap_used)] // a failure fails the test
 
+use ptxc_ir::loops::{Loop, Loops};
 use ptxc_ir::testing::Rng;
 use ptxc_ir::uniformity::{Level, Uniformity};
-use ptxc_ir::{Block, Extra, Function, Opcode, Value, read_module};
-use std::collections::BTreeMap;
+use ptxc_ir::{Block, Cfg, DominatorTree, Extra, Function, Opcode, Value, read_module};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// A function whose branches lead downwards; `%t` is the thread, `%n` the same for all.
-fn random_text(rng: &mut Rng) -> String {
+/// Longest run of a thread, in blocks.
+const FUEL: usize = 120;
+
+/// A function whose branches lead downwards, and with `loops` sometimes upwards; `%t` is the thread, `%n` the same for all.
+fn random_text(rng: &mut Rng, loops: bool) -> String {
     let blocks = 2 + rng.below(8);
     let params: Vec<usize> = (0..blocks).map(|_| rng.below(3)).collect();
     let mut text = "kernel @k(%n: i32) {\nentry:\n  %t = sreg.tid.x\n".to_string();
@@ -31,7 +36,10 @@ fn random_text(rng: &mut Rng) -> String {
             here.push(format!("%v{block}_{i}"));
         }
         let target = |rng: &mut Rng| {
-            let to = block + 1 + rng.below((blocks - block).min(3));
+            let to = match loops && block > 0 && rng.once_in(4) {
+                true => 1 + rng.below(block),
+                false => block + 1 + rng.below((blocks - block).min(3)),
+            };
             let args: Vec<String> = (0..params[to - 1]).map(|_| rng.pick(&here).unwrap().clone()).collect();
             if args.is_empty() { format!("b{to}") } else { format!("b{to}({})", args.join(", ")) }
         };
@@ -48,15 +56,57 @@ fn random_text(rng: &mut Rng) -> String {
     text + "}\n"
 }
 
-/// Runs one thread; gives the blocks it executes and the values it computes.
-fn run(func: &Function, thread: i32, n: i32) -> (Vec<Block>, BTreeMap<Value, i32>) {
+/// A place in a run: a block or value, with the iterations of the loops around it, outermost first.
+type At<T> = (T, Vec<u32>);
+
+/// What one thread did.
+struct Run {
+    blocks: BTreeSet<At<Block>>,
+    values: BTreeMap<At<Value>, i32>,
+    /// It did not come to an end.
+    cut: bool,
+}
+
+/// Counts iterations while a thread runs.
+struct Iterations<'x> {
+    loops: &'x Loops,
+    counts: BTreeMap<Loop, u32>,
+}
+
+impl Iterations<'_> {
+    fn enter(&mut self, from: Option<Block>, block: Block) {
+        let Some(inner) = self.loops.innermost(block).filter(|l| self.loops.data(*l).header == block) else { return };
+        let again = from.is_some_and(|from| self.loops.contains(inner, from));
+        let count = self.counts.entry(inner).or_insert(0);
+        *count = if again { *count + 1 } else { 0 };
+    }
+
+    fn around(&self, block: Block) -> Vec<u32> {
+        let mut out = Vec::new();
+        let mut at = self.loops.innermost(block);
+        while let Some(l) = at {
+            out.push(self.counts.get(&l).copied().unwrap_or(0));
+            at = self.loops.data(l).parent.expand();
+        }
+        out.reverse();
+        out
+    }
+}
+
+/// Runs one thread.
+fn run(func: &Function, loops: &Loops, thread: i32, n: i32) -> Run {
     let dfg = &func.dfg;
     let mut values: BTreeMap<Value, i32> = BTreeMap::new();
+    let mut out = Run { blocks: BTreeSet::new(), values: BTreeMap::new(), cut: true };
+    let mut iterations = Iterations { loops, counts: BTreeMap::new() };
     let mut block = func.layout.entry().unwrap();
     values.insert(dfg.block_params(block)[0], n);
-    let mut path = Vec::new();
-    loop {
-        path.push(block);
+    for _ in 0..FUEL {
+        let around = iterations.around(block);
+        out.blocks.insert((block, around.clone()));
+        for param in dfg.block_params(block) {
+            out.values.insert((*param, around.clone()), values[param]);
+        }
         let mut next = None;
         for inst in func.layout.insts(block) {
             let get = |v: &Value| dfg.as_bits(*v).map_or_else(|| values[v], |bits| bits as i32);
@@ -68,8 +118,7 @@ fn run(func: &Function, thread: i32, n: i32) -> (Vec<Block>, BTreeMap<Value, i32
                 Opcode::Xor => args[0] ^ args[1],
                 Opcode::And => args[0] & args[1],
                 Opcode::Icmp => i32::from(args[0] < args[1]),
-                Opcode::Ret => return (path, values),
-                _ => {
+                Opcode::Jump | Opcode::Br => {
                     let target = match dfg.insts[inst].extra {
                         Extra::Jump(target) => target,
                         Extra::Branch { then, other, .. } => {
@@ -79,48 +128,71 @@ fn run(func: &Function, thread: i32, n: i32) -> (Vec<Block>, BTreeMap<Value, i32
                                 other
                             }
                         }
-                        _ => return (path, values),
+                        _ => unreachable!("only these branch"),
                     };
-                    let passed: Vec<i32> = target.args.as_slice(&dfg.pool).iter().map(get).collect();
-                    next = Some((target.block, passed));
+                    next = Some((target.block, target.args.as_slice(&dfg.pool).iter().map(get).collect::<Vec<i32>>()));
                     continue;
+                }
+                _ => {
+                    out.cut = false;
+                    return out;
                 }
             };
             values.insert(dfg.result(inst, 0), result);
+            out.values.insert((dfg.result(inst, 0), around.clone()), result);
         }
         let (to, passed) = next.unwrap();
         for (param, value) in dfg.block_params(to).iter().zip(passed) {
             values.insert(*param, value);
         }
+        iterations.enter(Some(block), to);
         block = to;
     }
+    out
 }
 
-#[test]
-fn uniform_values_and_blocks_are_uniform() {
+/// Compares threads on `count` random functions; gives how many comparisons were of uniform values, and of all.
+fn compare(count: u32, with_loops: bool) -> (u32, u32) {
     let mut rng = Rng::new(7);
     let (mut uniform, mut all) = (0u32, 0u32);
-    for _ in 0..1500 {
-        let text = random_text(&mut rng);
+    for _ in 0..count {
+        let text = random_text(&mut rng, with_loops);
         let module = read_module(&text).unwrap_or_else(|e| panic!("{}\n{text}", e[0].with_position(&text)));
         let func = module.funcs.values().next().unwrap();
+        let cfg = Cfg::new(func);
+        let loops = Loops::new(&cfg, &DominatorTree::new(&cfg));
         let result = Uniformity::new(&module, func);
         for n in [0, 1, 4] {
-            let runs: Vec<_> = (0..6).map(|t| run(func, t, n)).collect();
+            let runs: Vec<Run> = (0..6).map(|t| run(func, &loops, t, n)).collect();
             let (first, others) = runs.split_first().unwrap();
-            for (path, values) in others {
-                for block in func.layout.blocks().filter(|b| result.block(*b) >= Level::Warp) {
-                    assert_eq!(first.0.contains(&block), path.contains(&block), "{block:?}\n{text}");
+            for other in others {
+                if !first.cut && !other.cut {
+                    let differ = first.blocks.symmetric_difference(&other.blocks);
+                    for (block, around) in differ {
+                        assert!(result.block(*block) < Level::Warp, "{block:?} {around:?}\n{text}");
+                    }
                 }
-                for (value, seen) in values {
-                    let same = first.1.get(value).is_none_or(|other| other == seen);
-                    assert!(same || result.value(*value) < Level::Warp, "{value:?}\n{text}");
-                    uniform += u32::from(result.value(*value) >= Level::Warp);
+                for (at, seen) in &other.values {
+                    let same = first.values.get(at).is_none_or(|value| value == seen);
+                    assert!(same || result.value(at.0) < Level::Warp, "{at:?}\n{text}");
+                    uniform += u32::from(result.value(at.0) >= Level::Warp);
                     all += 1;
                 }
             }
         }
     }
+    (uniform, all)
+}
+
+#[test]
+fn without_loops() {
+    let (uniform, all) = compare(300, false);
     // The analysis is of no use if it calls nothing uniform.
     assert!(uniform * 4 > all, "{uniform} of {all}");
+}
+
+#[test]
+fn with_loops() {
+    let (uniform, all) = compare(300, true);
+    assert!(uniform * 6 > all, "{uniform} of {all}");
 }
