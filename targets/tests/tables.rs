@@ -183,3 +183,13 @@ fn errors_name_what_is_wrong() {
         "`add.u8x4` needs PTX 9.2 on sm_107f, sm_120a, sm_121a, target is sm_90"
     );
 }
+
+#[test]
+fn a_module_as_compilers_write_it_is_taken() {
+    let text = include_str!("modules/compiled.ptx");
+    let found: Vec<String> = check_module(text, "sm_80".parse().unwrap(), 0)
+        .iter()
+        .map(|one| format!("{}: {}", ptxc_targets::line_and_column(text, one.span.start).0, one.message))
+        .collect();
+    assert_eq!(found, Vec::<String>::new());
+}
