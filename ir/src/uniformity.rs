@@ -56,6 +56,7 @@ impl Uniformity {
             work: Vec::new(),
             cfg: &cfg,
             loops: &loops,
+            order: &Order::new(&cfg, &loops),
         };
         solver.start();
         solver.run();
@@ -70,6 +71,56 @@ impl Uniformity {
     /// The widest group whose threads all execute the block together whenever one does. Relative to the function's entry.
     pub fn block(&self, block: Block) -> Level {
         self.blocks[block]
+    }
+}
+
+/// A reverse postorder in which all blocks of a loop come before those that are reached by leaving it.
+struct Order {
+    blocks: Vec<Block>,
+    index: SecondaryMap<Block, u32>,
+}
+
+impl Order {
+    /// A depth-first walk that visits what a loop's exits lead to before the loop itself, so that it is finished first.
+    fn new(cfg: &Cfg, loops: &Loops) -> Order {
+        let mut exits: SecondaryMap<Loop, Vec<Block>> = SecondaryMap::new();
+        for block in cfg.rpo() {
+            for succ in cfg.succs(*block) {
+                let mut around = loops.innermost(*block);
+                while let Some(l) = around
+                    && !loops.contains(l, *succ)
+                {
+                    exits[l].push(*succ);
+                    around = loops.data(l).parent.expand();
+                }
+            }
+        }
+        let next = |block: Block, at: usize| {
+            let headed = loops.innermost(block).filter(|l| loops.data(*l).header == block);
+            let first = headed.map_or(&[][..], |l| &exits[l]);
+            first.get(at).or_else(|| cfg.succs(block).get(at - first.len())).copied()
+        };
+        let mut order = Order { blocks: Vec::new(), index: SecondaryMap::new() };
+        let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
+        let mut stack: Vec<(Block, usize)> = cfg.rpo().first().map(|entry| (*entry, 0)).into_iter().collect();
+        while let Some((block, at)) = stack.last_mut() {
+            let (block, now) = (*block, *at);
+            seen[block] = true;
+            *at += 1;
+            match next(block, now) {
+                Some(succ) if !seen[succ] => stack.push((succ, 0)),
+                Some(_) => {}
+                None => {
+                    order.blocks.push(block);
+                    stack.pop();
+                }
+            }
+        }
+        order.blocks.reverse();
+        for (index, block) in order.blocks.iter().enumerate() {
+            order.index[*block] = index as u32;
+        }
+        order
     }
 }
 
@@ -112,7 +163,7 @@ struct Walk {
     from: Block,
     /// How far threads agree on the branch.
     level: Level,
-    /// Blocks that are reached, by position in reverse postorder.
+    /// Blocks that are reached, by position in the order.
     heap: BinaryHeap<Reverse<usize>>,
     /// Edges to follow, with the label of the way.
     edges: Vec<(Block, Block, Block)>,
@@ -129,6 +180,7 @@ struct Solver<'x> {
     func: &'x Function,
     cfg: &'x Cfg,
     loops: &'x Loops,
+    order: &'x Order,
     users: Users,
     state: Uniformity,
     /// How far the threads of a group agree on where a block's terminator goes.
@@ -348,7 +400,7 @@ impl Solver<'_> {
             while walk.heap.peek() == Some(&Reverse(index)) {
                 walk.heap.pop();
             }
-            let Some(block) = self.cfg.rpo().get(index).copied() else { continue };
+            let Some(block) = self.order.blocks.get(index).copied() else { continue };
             if self.is_together(&walk, block) {
                 return;
             }
@@ -402,8 +454,8 @@ impl Solver<'_> {
             }
             return;
         }
-        if let Some(index) = self.cfg.rpo_index(block) {
-            walk.heap.push(Reverse(index));
+        if self.cfg.is_reachable(block) {
+            walk.heap.push(Reverse(self.order.index[block] as usize));
         }
     }
 
@@ -594,6 +646,43 @@ loop(%i: i32):
 done:
   ret",
             &[("i", Level::Grid), ("j", Level::Grid), ("loop", Level::Thread), ("done", Level::Grid)],
+        );
+    }
+
+    #[test]
+    fn threads_are_together_again_behind_a_loop() {
+        check(
+            "  %t = sreg.tid.x
+  jump outer(0)
+outer(%o: i32):
+  jump inner(%t)
+inner(%i: i32):
+  %more = icmp slt i32 %i, %n
+  br %more, first, behind
+first:
+  %odd = icmp eq i32 %i, 3
+  br %odd, second, third
+second:
+  %j = add i32 %i, 2
+  br %more, inner(%j), behind
+third:
+  %k = add i32 %i, 1
+  jump inner(%k)
+behind:
+  %o1 = add i32 %o, 1
+  %again = icmp slt i32 %o1, %n
+  br %again, outer(%o1), done
+done:
+  ret",
+            &[
+                ("behind", Level::Grid),
+                ("done", Level::Grid),
+                ("o", Level::Grid),
+                ("o1", Level::Grid),
+                ("i", Level::Thread),
+                ("first", Level::Thread),
+                ("outer", Level::Grid),
+            ],
         );
     }
 
