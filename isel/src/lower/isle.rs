@@ -116,6 +116,10 @@ impl Lower<'_> {
     }
 }
 
+/// Position and length of a bit field.
+#[derive(Clone, Copy)]
+pub(super) struct Field(i64, i64);
+
 /// Flags that change the value an addition or multiplication has.
 const VALUE_FLAGS: u32 = ptxc_ir::flags::group::ROUND | ptxc_ir::flags::group::FTZ;
 
@@ -223,6 +227,19 @@ impl generated::rules::Context for Lower<'_> {
 
     fn scaled_u32(&mut self, inst: Inst) -> Option<(Value, i64)> {
         self.scaled(inst, Opcode::Zext)
+    }
+
+    fn byte_position(&mut self, value: Value) -> Option<i64> {
+        self.ir.dfg.as_bits(value)?;
+        self.const_i64(value).filter(|n| matches!(n, 0 | 8 | 16 | 24))
+    }
+
+    fn field(&mut self, field: Field) -> (Operand, Operand) {
+        (Operand::Imm(field.0), Operand::Imm(field.1))
+    }
+
+    fn field_of(&mut self, left: i64, right: i64) -> Option<Field> {
+        (0 <= left && left <= right && right < 32).then(|| Field(right - left, 32 - right))
     }
 
     fn inverse(&mut self, cc: &IntCC) -> IntCC {

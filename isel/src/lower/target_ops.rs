@@ -41,15 +41,58 @@ impl Lower<'_> {
         });
         let results: SmallVec<[VReg; 8]> = self.result_registers(inst);
         let mut out: SmallVec<[Operand; 16]> = SmallVec::new();
-        for operand in operands {
-            let lowered = self.operand(inst, *operand, &results, guard.is_some());
+        let mut open = OpenGroups::default();
+        let mut rest = operands;
+        while let [first, after @ ..] = rest {
+            rest = after;
+            if let Some(taken) = self.folded_address(inst, *first, after, &mut out) {
+                rest = &after[taken..];
+                open.element(&mut out);
+                continue;
+            }
+            let lowered = self.operand(inst, *first, &results, guard.is_some());
             out.push(lowered);
+            match *first {
+                TargetOperand::Group(_, len) => open.begin(len, &mut out),
+                _ => open.element(&mut out),
+            }
         }
-        fix_group_lengths(operands, &mut out);
         let op = self.tok_opcode(toks);
         let made = self.emit_op(mir::Op::Ptx(op), &out);
         self.func.insts[made].guard = guard;
         self.bind_raw(inst, &results);
+    }
+
+    /// `[pointer]` or `[pointer+n]` with what can be folded into it. Returns how many operands after the group's opening
+    /// were taken.
+    fn folded_address(
+        &mut self,
+        inst: Inst,
+        group: TargetOperand,
+        inside: &[TargetOperand],
+        out: &mut SmallVec<[Operand; 16]>,
+    ) -> Option<usize> {
+        let (TargetOperand::Group(GroupKind::Address, len), TargetOperand::Arg(index)) = (group, *inside.first()?) else {
+            return None;
+        };
+        let value = self.arg(inst, usize::from(index));
+        let (offset, taken) = match (len, inside.get(1)) {
+            (1, _) => (0, 1),
+            (2, Some(TargetOperand::Offset(offset))) => (*offset, 2),
+            _ => return None,
+        };
+        let ty = self.ty(value);
+        if !ty.is_ptr() || ty.bits() != 64 {
+            return None;
+        }
+        let mut address = self.address(value);
+        address.offset = address.offset.checked_add(offset).filter(|sum| i32::try_from(*sum).is_ok())?;
+        // The mnemonic names the space of the pointer's type, not the one that is known behind a cast.
+        if address.space != ty.space()? {
+            return None;
+        }
+        self.bracketed(address, out);
+        Some(taken)
     }
 
     /// One register per result: 128-bit values are one register to PTX.
@@ -157,19 +200,43 @@ impl Lower<'_> {
     }
 }
 
-/// The IR counts a group's operands at its own nesting level; the machine IR counts slots.
-fn fix_group_lengths(ir: &[TargetOperand], out: &mut [Operand]) {
-    for at in (0..ir.len()).rev() {
-        let TargetOperand::Group(_, count) = ir[at] else { continue };
-        let mut end = at + 1;
-        for _ in 0..count {
-            end += 1 + match out.get(end) {
-                Some(Operand::Open(_, inner)) => usize::from(*inner),
-                _ => 0,
-            };
+/// Groups being built. The IR counts a group's operands at its own nesting level, the machine IR counts slots.
+#[derive(Default)]
+struct OpenGroups {
+    /// Slot of the opening and elements still to come.
+    stack: SmallVec<[(usize, u16); 4]>,
+}
+
+impl OpenGroups {
+    /// The last slot of `out` opens a group of `len` elements.
+    fn begin(&mut self, len: u16, out: &mut [Operand]) {
+        self.stack.push((out.len() - 1, len));
+        if len == 0 {
+            self.close(out);
         }
-        if let Operand::Open(_, len) = &mut out[at] {
-            *len = (end - at - 1) as u16;
+    }
+
+    /// An element of the innermost group is complete.
+    fn element(&mut self, out: &mut [Operand]) {
+        if let Some((_, left)) = self.stack.last_mut() {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.close(out);
+            }
+        }
+    }
+
+    /// Ends the innermost group, which is an element of the one around it.
+    fn close(&mut self, out: &mut [Operand]) {
+        while let Some((at, 0)) = self.stack.last().copied() {
+            self.stack.pop();
+            let slots = (out.len() - at - 1) as u16;
+            if let Some(Operand::Open(_, len)) = out.get_mut(at) {
+                *len = slots;
+            }
+            if let Some((_, left)) = self.stack.last_mut() {
+                *left = left.saturating_sub(1);
+            }
         }
     }
 }
