@@ -247,8 +247,11 @@ const ROWS: &[Row] = &[
     row(&["i8", "i16", "i32", "i64", "f32"], 50, "T", "load T, %p, relaxed, scope(gpu)"),
     row(&["i8", "i16", "i32", "i64", "f32"], 50, "T", "load T, %p, acquire, scope(sys)"),
     row(WIDE, 50, "T", "load T, %p, seq_cst, scope(cta)"),
-    row(&["f32"], 70, "T", "load T, %p, l1(evict_last)"),
-    row(&["f32"], 75, "T", "load T, %p, prefetch(128)"),
+    row(&["f32", "<4 x i32>"], 50, "T", "load T, %p, align 16, l1(evict_last)"),
+    row(&["f32"], 50, "T", "load T, %p, prefetch(128)"),
+    row(&["f32"], 50, "T", "load T, %p, cache(cs), l2(evict_first)"),
+    row(&["f32"], 50, "T", "load T, %p, l1(no_allocate), policy(%hint), invariant"),
+    row(&["f32"], 50, "T", "load T, %s, cache(cg), l1(evict_first)"),
     row(WIDE, 50, "T", "atomicrmw add T %p, %a, relaxed, scope(gpu)"),
     row(WIDE, 50, "T", "atomicrmw sub T %p, %a, acq_rel, scope(cta)"),
     row(WIDE, 50, "T", "atomicrmw xchg T %p, %a, acquire, scope(gpu)"),
@@ -299,6 +302,8 @@ const STATEMENTS: &[Row] = &[
     row(&["i8", "i16", "i32", "i64", "f32"], 50, "", "store T %a, %p, release, scope(gpu)"),
     row(WIDE, 50, "", "store T %a, %p, seq_cst, scope(sys)"),
     row(&["f32"], 50, "", "store T %a, %p, cache(wt)"),
+    row(&["f32"], 50, "", "store T %a, %p, l1(evict_first), l2(evict_last)"),
+    row(&["f32"], 50, "", "store T %a, %p, policy(%hint)"),
     row(WIDE, 50, "", "%u = atomicrmw add T %p, %a, relaxed, scope(gpu)"),
     row(WIDE, 50, "", "%u = atomicrmw smax T %p, %a, acq_rel, scope(gpu)"),
     row(WIDE, 50, "", "%u, %k = cmpxchg T %p, %a, %b, acq_rel, acquire, scope(gpu)"),
@@ -329,7 +334,7 @@ fn module_for(sm: u16) -> String {
             let assign = if row.result.is_empty() { "" } else { "%r = " };
             writeln!(
                 out,
-                "func @{name}(%p: ptr<global>, %a: {ty}, %b: {ty}, %c: {ty}){head} {{\nentry:\n  {assign}{}\n  ret{tail}\n}}",
+                "func @{name}(%p: ptr<global>, %s: ptr<shared>, %hint: i64, %a: {ty}, %b: {ty}, %c: {ty}){head} {{\nentry:\n  {assign}{}\n  ret{tail}\n}}",
                 put(row.text)
             )
             .expect("writing to a string");

@@ -41,6 +41,20 @@ struct Spelling {
     after: Option<FenceKind>,
 }
 
+/// The mnemonic of a load or store in parts.
+struct Access {
+    /// `ld` or `st`, order and space.
+    head: Toks,
+    /// Cache operator.
+    cache: Option<Tok>,
+    /// Read through the non-coherent path.
+    read_only: bool,
+    /// Vector length and type.
+    tail: SmallVec<[Tok; 2]>,
+    /// Index of the cache policy among the IR's arguments.
+    policy: usize,
+}
+
 /// A fence of a load or store that the access itself cannot express.
 #[derive(Clone, Copy)]
 pub(super) enum FenceKind {
@@ -55,32 +69,32 @@ impl Lower<'_> {
         let Extra::Mem(attrs) = self.ir.dfg.insts[inst].extra else { return };
         let ptr = self.arg(inst, 0);
         let address = self.address(ptr);
+        if self.refuse_tensor(inst, address.space) {
+            return;
+        }
         let spelling = self.spelling(address.space, attrs, false);
         self.emit_fence(spelling.before);
         let (dest, ty_tok) = match self.wide_loads.get(&inst).copied() {
             Some(wide) => (self.def_regs(wide.result), wide_tok(self.ir.dfg.insts[inst].ty, wide.signed)),
             None => self.load_destination(inst),
         };
-        let mut toks: Toks = SmallVec::from_slice(&[tok::LD]);
-        toks.extend(spelling.order);
-        toks.extend(space_tok(address.space));
+        let mut head: Toks = SmallVec::from_slice(&[tok::LD]);
+        head.extend(spelling.order);
+        head.extend(space_tok(address.space));
         let plain = !attrs.is_ordered();
-        if plain {
-            toks.extend(load_cache_tok(attrs.cache));
-            let global = address.space == Space::Global;
-            if global && (attrs.invariant || self.is_read_only(ptr)) && attrs.cache == CacheOp::None {
-                toks.push(tok::NC);
-            }
-        }
-        self.cache_toks(&mut toks, attrs);
-        toks.extend(vector_tok(dest.len()));
-        toks.push(ty_tok);
+        let read_only = plain && address.space == Space::Global && (attrs.invariant || self.is_read_only(ptr));
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
         push_vector(&mut operands, dest.iter().map(|r| Operand::Def(*r)));
         let address = self.address_operands(address);
         operands.extend(address);
-        self.push_policy(inst, attrs, 1, &mut operands);
-        self.emit_toks(&toks, &operands);
+        let access = Access {
+            head,
+            cache: load_cache_tok(attrs.cache).filter(|_| plain),
+            read_only,
+            tail: vector_tok(dest.len()).into_iter().chain([ty_tok]).collect(),
+            policy: 1,
+        };
+        self.emit_access(inst, access, attrs, operands);
         self.emit_fence(spelling.after);
     }
 
@@ -99,24 +113,27 @@ impl Lower<'_> {
         let Extra::Mem(attrs) = self.ir.dfg.insts[inst].extra else { return };
         let (value, ptr) = (self.arg(inst, 0), self.arg(inst, 1));
         let address = self.address(ptr);
+        if self.refuse_tensor(inst, address.space) {
+            return;
+        }
         let spelling = self.spelling(address.space, attrs, true);
         self.emit_fence(spelling.before);
         let (sources, ty_tok) = self.store_source(value);
-        let mut toks: Toks = SmallVec::from_slice(&[tok::ST]);
-        toks.extend(spelling.order);
-        toks.extend(space_tok(address.space));
-        if !attrs.is_ordered() {
-            toks.extend(store_cache_tok(attrs.cache));
-        }
-        self.cache_toks(&mut toks, attrs);
-        toks.extend(vector_tok(sources.len()));
-        toks.push(ty_tok);
+        let mut head: Toks = SmallVec::from_slice(&[tok::ST]);
+        head.extend(spelling.order);
+        head.extend(space_tok(address.space));
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
         let address = self.address_operands(address);
         operands.extend(address);
         push_vector(&mut operands, sources.iter().copied());
-        self.push_policy(inst, attrs, 2, &mut operands);
-        self.emit_toks(&toks, &operands);
+        let access = Access {
+            head,
+            cache: store_cache_tok(attrs.cache).filter(|_| !attrs.is_ordered()),
+            read_only: false,
+            tail: vector_tok(sources.len()).into_iter().chain([ty_tok]).collect(),
+            policy: 2,
+        };
+        self.emit_access(inst, access, attrs, operands);
         self.emit_fence(spelling.after);
     }
 
@@ -229,6 +246,39 @@ impl Lower<'_> {
             Scope::Sys => tok::SYS,
         };
         self.emit_toks(&[tok::MEMBAR, level], &[]);
+    }
+
+    /// Tensor memory has instructions of its own.
+    fn refuse_tensor(&mut self, inst: Inst, space: Space) -> bool {
+        if space == Space::Tensor {
+            self.error(inst, "tensor memory is accessed by `ptx.tcgen05.ld` and `ptx.tcgen05.st` only");
+        }
+        space == Space::Tensor
+    }
+
+    /// Emits a load or store with its cache operator and hints, or without them where the target or the form has none:
+    /// they never change what is loaded or stored.
+    fn emit_access(&mut self, inst: Inst, access: Access, attrs: MemAttrs, mut operands: SmallVec<[Operand; 16]>) {
+        let mut toks = access.head.clone();
+        toks.extend(access.cache);
+        toks.extend((access.read_only && access.cache.is_none()).then_some(tok::NC));
+        let before = toks.len();
+        self.cache_toks(&mut toks, attrs);
+        let hinted = toks.len() > before || access.cache.is_some();
+        toks.extend_from_slice(&access.tail);
+        if !hinted {
+            self.emit_toks(&toks, &operands);
+            return;
+        }
+        let bare = operands.len();
+        self.push_policy(inst, attrs, access.policy, &mut operands);
+        if !self.is_available(&toks, &operands) {
+            operands.truncate(bare);
+            toks = access.head;
+            toks.extend(access.read_only.then_some(tok::NC));
+            toks.extend_from_slice(&access.tail);
+        }
+        self.emit_toks(&toks, &operands);
     }
 
     fn cache_toks(&self, toks: &mut Toks, attrs: MemAttrs) {

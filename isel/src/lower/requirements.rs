@@ -23,6 +23,12 @@ impl Lower<'_> {
         }
     }
 
+    /// Whether the target has the instruction in this form.
+    pub(super) fn is_available(&self, toks: &[ptxc_targets::Tok], operands: &[Operand]) -> bool {
+        let shapes: SmallVec<[Shape; 16]> = (0..operands.len()).filter_map(|at| self.shape(operands, at)).collect();
+        resolve(toks, &shapes).is_ok_and(|form| form.requirement(self.env.target).is_ok())
+    }
+
     /// The shape of one slot of an operand list; offsets have none.
     fn shape(&self, operands: &[Operand], at: usize) -> Option<Shape> {
         Some(match operands[at] {
