@@ -72,7 +72,8 @@ impl Lower<'_> {
         inside: &[TargetOperand],
         out: &mut SmallVec<[Operand; 16]>,
     ) -> Option<usize> {
-        let (TargetOperand::Group(GroupKind::Address, len), TargetOperand::Arg(index)) = (group, *inside.first()?) else {
+        let (TargetOperand::Group(GroupKind::Address, len), TargetOperand::Arg(index)) = (group, *inside.first()?)
+        else {
             return None;
         };
         let value = self.arg(inst, usize::from(index));
