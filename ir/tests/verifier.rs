@@ -402,6 +402,24 @@ const BUILT: &[(Rule, Make)] = &[
             b.inst(Opcode::Memcpy, Flags::EMPTY, Type::INVALID, &[null, null, n], extra);
         })
     }),
+    (Rule::SignatureSize, || {
+        let mut module = Module::new();
+        let mut ty: MemType = Type::I8.into();
+        for _ in 0..20 {
+            ty = MemType::Agg(module.aggregate(AggDef::Array { elem: ty, len: 1 << 20 }).unwrap());
+        }
+        let sig = Signature { params: Vec::new(), ret: Some(ty) };
+        let mut func = Function::new("f", FuncKind::Func, Signature::default());
+        let mut b = FunctionBuilder::new(&mut func);
+        let entry = b.entry_block(&[]);
+        b.switch_to(entry);
+        let sig = b.func.dfg.signatures.push(sig);
+        let null = b.bits(Type::PTR, 0);
+        b.call_indirect(sig, null, &[], &[]);
+        b.ret(&[]);
+        module.add_func(func).unwrap();
+        module
+    }),
     (Rule::TargetOperands, || {
         built(|b, p| {
             let toks = [ptxc_targets::tok::ABS, ptxc_targets::tok::S32].into_iter().collect();

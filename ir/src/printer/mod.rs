@@ -15,7 +15,7 @@ use crate::module::{FuncAttrs, FuncKind, Function, Global, GlobalKind, Linkage, 
 use crate::types::{AggDef, MemType, Space};
 use names::{FuncNames, TypeNames, quoted_bytes, write_name};
 
-/// Prints a whole module.
+/// Prints a whole module. It need not be valid, but what it refers to by number must exist.
 pub fn print_module(module: &Module) -> String {
     let mut p = Printer::new(module);
     p.module();

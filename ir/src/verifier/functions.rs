@@ -36,13 +36,18 @@ fn leaves(module: &Module, ty: MemType) -> u64 {
     }
 }
 
-/// A signature of a function, or of an indirect call.
-pub(super) fn check_signature(module: &Module, sig: &Signature, kernel: bool) -> Checked {
+/// A signature passes so few values that they can be listed.
+pub(super) fn check_size(module: &Module, sig: &Signature) -> Checked {
     let returned = sig.ret.map_or(0, |ret| leaves(module, ret));
     let passed = sig.params.iter().fold(0u64, |sum, p| sum.saturating_add(leaves(module, p.ty)));
     require(returned.max(passed) <= MAX_SIGNATURE_LEAVES, Rule::SignatureSize, || {
         format!("the signature passes {} values, at most {MAX_SIGNATURE_LEAVES} are possible", returned.max(passed))
-    })?;
+    })
+}
+
+/// A signature of a function, or of an indirect call.
+pub(super) fn check_signature(module: &Module, sig: &Signature, kernel: bool) -> Checked {
+    check_size(module, sig)?;
     require(!kernel || sig.ret.is_none(), Rule::KernelReturn, || "a kernel returns nothing".to_string())?;
     let mut bytes = 0u64;
     for (index, param) in sig.params.iter().enumerate() {

@@ -2,12 +2,13 @@
 
 use cranelift_entity::SecondaryMap;
 
+use super::functions::check_size;
 use super::{Checked, Place, Report, Rule, fail, require};
 use crate::cfg::Cfg;
 use crate::dfg::ValueDef;
 use crate::dominators::DominatorTree;
 use crate::entities::{Block, Inst, Value};
-use crate::instruction::BlockCall;
+use crate::instruction::{BlockCall, Extra};
 use crate::module::{Function, Module};
 use crate::types::Type;
 
@@ -66,7 +67,12 @@ fn side_data_exists(module: &Module, func: &Function, inst: Inst) -> Checked {
     let data = &func.dfg.insts[inst];
     require(super::operands::side_data_fits(module, func, data), Rule::SideData, || {
         format!("`{}` does not carry the data of its form", data.op.text())
-    })
+    })?;
+    match data.extra {
+        Extra::Call(callee) => check_size(module, &module.funcs[callee].sig),
+        Extra::CallIndirect(sig) => check_size(module, &func.dfg.signatures[sig]),
+        _ => Ok(()),
+    }
 }
 
 fn targets(func: &Function, inst: Inst, entry: Block) -> Checked {
