@@ -118,7 +118,7 @@ pub(crate) fn candidates(toks: &[Tok]) -> Vec<Candidate> {
 
 /// Modifiers that the assembler takes twice.
 fn repeatable(piece: Tok) -> bool {
-    matches!(piece.text(), "sat" | "cc" | "relu" | "NaN" | "approx" | "shiftamt" | "satfinite")
+    matches!(piece.text(), "sync" | "uni" | "sat" | "cc" | "relu" | "NaN" | "approx" | "shiftamt" | "satfinite")
 }
 
 fn exact_candidates(toks: &[Tok]) -> Vec<Candidate> {
@@ -303,7 +303,7 @@ impl Candidate {
             first: code(row.first, code(row.ty, -1)) as u16,
             len: code(row.len, 1) as u16,
             presence,
-            small: code(row.small, 0) != 0,
+            small: code(row.small, 1) != 0,
             space: row.space.checked_sub(1).and_then(|slot| {
                 let piece = self.binding.get(u16::from(slot));
                 (piece != EMPTY).then(|| space_of(Tok(piece)))?

@@ -177,7 +177,7 @@ fn base_fits(check: &OperandCheck, shape: Option<Shape>) -> bool {
         Shape::Register(ty) => {
             let size = ty.bits();
             matches!(ty.class(), Class::Bits | Class::Unsigned | Class::Signed)
-                && (size == 64 || (size == 32 || size == 16) && check.small)
+                && (size == 64 || size == 32 && check.small || size == 16 && check.small && check.row.small != 0)
         }
         Shape::Opaque(ty) => {
             tables::TYPES.get(usize::from(check.ty)).is_some_and(|row| row.container == ty)
