@@ -167,9 +167,14 @@ impl<'a> Session<'a> {
                 Ok(module)
             }
             Err(errors) => {
+                let source = &self.diagnostics.source;
+                let placed = |note: String, at: usize| {
+                    let (line, column) = ptxc_ir::line_col(source, at);
+                    format!("{note}, at {line}:{column}")
+                };
                 self.diagnostics.list.extend(errors.into_iter().map(|error| {
                     let diagnostic = Diagnostic::error(error.message).at(Some(error.span));
-                    error.notes.into_iter().fold(diagnostic, |d, (note, _)| d.note(note))
+                    error.notes.into_iter().fold(diagnostic, |d, (note, span)| d.note(placed(note, span.start)))
                 }));
                 Err(Stop)
             }
