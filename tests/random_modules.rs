@@ -42,6 +42,13 @@ fn random_modules_compile_and_assemble() {
     let seeds = std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     let (jobs, mut failures) = jobs(0..seeds, &["sm_70", "sm_80", "sm_90a", "sm_100a"], &shape);
     failures.extend(assemble_all(&jobs));
+    // To look at one: KEEP=folder.
+    if let Some(folder) = std::env::var_os("KEEP") {
+        for job in &jobs {
+            let name = format!("{}.{}.ptx", job.name.replace(' ', "_"), job.target);
+            std::fs::write(std::path::Path::new(&folder).join(name), &job.ptx).unwrap();
+        }
+    }
     let _ = std::panic::take_hook();
     println!("{} outputs, {} failures", jobs.len(), failures.len());
     let shown: Vec<&str> = failures.iter().take(400).map(String::as_str).collect();

@@ -125,7 +125,7 @@ impl Context<'_> {
             return result.into();
         }
         if saturating {
-            let most = (1i64 << (bits - u32::from(signed))) - 1;
+            let most = ((1u64 << (bits - u32::from(signed))) - 1) as i64;
             let limit = self.imm(hold, most);
             result = self.bin(if signed { Opcode::Smin } else { Opcode::Umin }, result, limit);
             if signed {

@@ -39,7 +39,7 @@ pub fn assemble(ptx: &str, target: Target, options: &[&str]) -> std::io::Result<
     let (input, output) = (folder.path().join("input.ptx"), folder.path().join("output.cubin"));
     std::fs::write(&input, ptx)?;
     // What is defined elsewhere is for a linker to find.
-    let relocatable = ptx.contains(".extern .func").then_some("-c");
+    let relocatable = ptx.contains(".extern ").then_some("-c");
     let result = Command::new(ptxas(Release::for_target(target)))
         .arg(format!("-arch={target}"))
         .args(relocatable)
