@@ -262,7 +262,7 @@ impl Lower<'_> {
         let (mut at, offset) = match (self.named_address(address), address.base) {
             (Some(operand), _) => {
                 let reg = self.new_reg(RegClass::B64);
-                self.emit_toks(&[tok::MOV, tok::B64], &[Operand::Def(reg), operand]);
+                self.emit_toks(&[tok::MOV, tok::U64], &[Operand::Def(reg), operand]);
                 (reg, 0)
             }
             (None, Base::Value(base)) => (self.reg_of(base), address.offset),

@@ -37,7 +37,7 @@ impl Lower<'_> {
         toks.extend(order.toks);
         toks.extend(space_tok(address.space));
         toks.extend(op_toks);
-        insert_cache_hint(&mut toks, attrs);
+        let attrs = self.insert_cache_hint(&mut toks, attrs);
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
         let wide = ty.bits() == 128;
         let class = if wide { RegClass::B128 } else { self.class_of(ty) };
@@ -100,7 +100,7 @@ impl Lower<'_> {
         toks.extend(space_tok(address.space));
         toks.push(tok::CAS);
         toks.push(untyped_tok(class));
-        insert_cache_hint(&mut toks, attrs);
+        let attrs = self.insert_cache_hint(&mut toks, attrs);
         let old = self.new_reg(class);
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
         operands.push(Operand::Def(old));
@@ -214,14 +214,19 @@ impl Lower<'_> {
         self.emit_toks(&[tok::MOV, untyped_tok(class)], &operands);
         parts
     }
-}
 
-/// `.L2::cache_hint` stands before the type.
-fn insert_cache_hint(toks: &mut Toks, attrs: MemAttrs) {
-    if attrs.has_policy
-        && let Some(ty) = toks.pop()
-    {
-        toks.extend([tok::L2__CACHE_HINT, ty]);
+    /// Puts `.L2::cache_hint` in front of the type, where the instruction takes it; else the attributes lose the policy.
+    fn insert_cache_hint(&self, toks: &mut Toks, attrs: MemAttrs) -> MemAttrs {
+        let without = MemAttrs { has_policy: false, ..attrs };
+        let (true, Some(at)) = (attrs.has_policy, toks.len().checked_sub(1)) else { return without };
+        let mut hinted = toks.clone();
+        hinted.insert(at, tok::L2__CACHE_HINT);
+        let target = self.env.target;
+        if !ptxc_targets::variants(&hinted).iter().any(|variant| variant.requirement(target).is_ok()) {
+            return without;
+        }
+        *toks = hinted;
+        attrs
     }
 }
 

@@ -182,7 +182,8 @@ impl Lower<'_> {
         let layout = self.layout(ty);
         if let Some(address) = self.symbol_operand(value) {
             let reg = self.new_reg(RegClass::B64);
-            self.emit_toks(&[tok::MOV, tok::B64], &[Operand::Def(reg), address]);
+            // Of a texture, surface or sampler ptxas takes it as `.u64` only.
+            self.emit_toks(&[tok::MOV, tok::U64], &[Operand::Def(reg), address]);
             return SmallVec::from_slice(&[reg]);
         }
         let mut out = Output::new();

@@ -51,6 +51,7 @@ pub fn assemble(ptx: &str, target: Target, options: &[&str]) -> std::io::Result<
     let text = [result.stdout, result.stderr].concat();
     let folder_name = Path::new(folder.path()).display().to_string();
     let messages = String::from_utf8_lossy(&text).replace(&format!("{folder_name}/"), "");
+    let messages = if result.status.code().is_none() { format!("{messages}ptxas crashed") } else { messages };
     let cubin = if result.status.success() { Some(std::fs::read(&output)?) } else { None };
     Ok(Outcome { cubin, messages })
 }
