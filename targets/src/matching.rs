@@ -148,10 +148,67 @@ fn bind(form: u16, toks: &[Tok]) -> Option<Binding> {
     if search.place(0, [0; 5]) {
         return Some(Binding(search.filled));
     }
+    if !names_first(slots, toks) {
+        return None;
+    }
     search.ordered = false;
     search.filled.fill(EMPTY);
     search.place(0, [0; 5]).then_some(Binding(search.filled))
 }
+
+/// Whether the pieces of the instruction's name come first: `cp.async.bulk`, `mbarrier.arrive`.
+fn names_first(slots: &[SlotRow], toks: &[Tok]) -> bool {
+    let is_name =
+        |slot: &SlotRow| !slot.optional && alternatives(slot).iter().all(|piece| NAMES.contains(&Tok(*piece).text()));
+    let mut named = slots.iter().zip(toks).skip(1).take_while(|(slot, _)| is_name(slot));
+    named.all(|(slot, piece)| alternatives(slot).contains(&piece.0))
+}
+
+/// Pieces that are part of an instruction's name where they follow its first piece.
+const NAMES: [&str; 42] = [
+    "alloc",
+    "arrive",
+    "arrive_drop",
+    "async",
+    "bulk",
+    "check_layout",
+    "commit",
+    "commit_group",
+    "complete_tx",
+    "cp",
+    "cp_fenceproxy",
+    "dealloc",
+    "expect_tx",
+    "fence",
+    "idx",
+    "init",
+    "inval",
+    "ld",
+    "ld_reduce",
+    "load",
+    "mma",
+    "mma_async",
+    "pack",
+    "pending_count",
+    "query_cancel",
+    "red",
+    "reduce",
+    "relinquish_alloc_permit",
+    "replace",
+    "shift",
+    "st",
+    "store",
+    "submit",
+    "tensor",
+    "test_wait",
+    "try_atom",
+    "try_cancel",
+    "try_get",
+    "try_pullred",
+    "try_put",
+    "try_red",
+    "try_wait",
+];
 
 struct Search<'a> {
     slots: &'static [SlotRow],
