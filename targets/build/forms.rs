@@ -49,6 +49,15 @@ impl Source {
             let line = Line { file: file.clone(), number: index + 1, text: text.trim().to_owned() };
             if indented {
                 match self.forms.last_mut() {
+                    // A list of operands goes on after a comma, or after a mnemonic with a line of its own.
+                    Some(form)
+                        if form.head.file == file
+                            && form.lines.is_empty()
+                            && continues(&form.head.text, &line.text) =>
+                    {
+                        let more = line.text.strip_prefix(": ").unwrap_or(&line.text);
+                        form.head.text = format!("{} {more}", form.head.text);
+                    }
                     Some(form) if form.head.file == file => form.lines.push(line),
                     _ => return Err(line.error("an indented line without a form")),
                 }
@@ -118,6 +127,11 @@ fn both(a: &str, b: &str) -> String {
         (_, true) => a.to_owned(),
         _ => format!("{a} & {b}"),
     }
+}
+
+/// Whether `line` goes on with the operands of the form that begins with `head`.
+fn continues(head: &str, line: &str) -> bool {
+    head.ends_with(',') || line.starts_with(": ")
 }
 
 fn strip_comment(text: &str) -> &str {

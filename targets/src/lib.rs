@@ -10,6 +10,10 @@
 //! - [`resolve`] finds the table form of a mnemonic and its operands: a [`Form`]
 //!   tells operands, [`Effects`] and the lowest `.version` on a [`Target`].
 //! - [`SpecialReg`] is the table of special registers.
+//! - [`Statement`] is one PTX statement, read from text and written back; a [`Checker`] tells whether
+//!   a target takes it, [`check_module`] does so for a whole PTX file.
+//! - [`entries`] and [`variants`] show what the tables say of an instruction.
+//! - [`sample`] makes statements from the tables, for tests.
 
 mod catalogue;
 mod check;
@@ -42,4 +46,4 @@ pub use special::{SpecialReg, Uniformity};
 pub use statement::{Guard, Node, NodeKind, Span, Statement, SyntaxError};
 pub use target::{ParseTargetError, PtxVersion, Suffix, Target};
 pub use token::{Tok, tok};
-pub use types::RegType;
+pub use types::{Class, RegType};

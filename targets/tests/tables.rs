@@ -193,3 +193,27 @@ fn a_module_as_compilers_write_it_is_taken() {
         .collect();
     assert_eq!(found, Vec::<String>::new());
 }
+
+#[test]
+fn mutated_modules_are_read_without_a_panic() {
+    let target: Target = "sm_80".parse().unwrap();
+    let original = include_bytes!("modules/compiled.ptx");
+    let mut random = sample::Random::new(8);
+    let junk = b"{}();:,.[]<>\"@%_/*=0L \n";
+    for _ in 0..1500 {
+        let mut bytes = original.to_vec();
+        for _ in 0..1 + random.below(6) {
+            let at = random.below(bytes.len());
+            match random.below(4) {
+                0 => bytes[at] = junk[random.below(junk.len())],
+                1 => drop(bytes.remove(at)),
+                2 => bytes.truncate(at.max(40)),
+                _ => bytes.insert(at, junk[random.below(junk.len())]),
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let limited = check_module(&text, target, 3);
+        assert!(limited.len() <= 3);
+        let _ = check_module(&text, target, 0);
+    }
+}
