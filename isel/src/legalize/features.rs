@@ -169,6 +169,8 @@ impl Features {
             Xchg => matches!(bits, 32 | 64) || (bits == 128 && self.atomic_bf16),
             Add | Sub | And | Or | Xor | Smax | Smin | Umax | Umin => ty.is_int() && matches!(bits, 32 | 64),
             UincWrap | UdecWrap => ty == Type::I32,
+            // Of vectors the pair in one register; wider ones are loops.
+            Fadd if ty.lanes() > 2 => false,
             Fadd => match ty.float_kind() {
                 Some(FloatKind::F32) => !pair,
                 Some(FloatKind::F64) => !pair && self.atomic_f64,
