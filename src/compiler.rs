@@ -149,7 +149,8 @@ impl<'a> Session<'a> {
     /// Records an internal error.
     fn fail(&mut self, step: &str, function: Option<&str>, message: String) -> Stop {
         let function = function.map(str::to_owned);
-        self.diagnostics.internal.get_or_insert(InternalError { step: step.to_owned(), function, message });
+        let internal = InternalError { step: step.to_owned(), function, message };
+        self.diagnostics.internal.get_or_insert_with(|| Box::new(internal));
         Stop
     }
 

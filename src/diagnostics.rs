@@ -93,7 +93,7 @@ pub struct Diagnostics {
     /// Errors and warnings in order of discovery.
     pub list: Vec<Diagnostic>,
     /// Set when the compiler failed rather than the input.
-    pub internal: Option<InternalError>,
+    pub internal: Option<Box<InternalError>>,
 }
 
 impl Diagnostics {
@@ -252,7 +252,7 @@ mod tests {
         let mut diagnostics = Diagnostics::new("k.ir", "");
         diagnostics.list.push(Diagnostic::warning("odd").note("because"));
         diagnostics.internal =
-            Some(InternalError { step: "select".into(), function: Some("k".into()), message: "lost".into() });
+            Some(Box::new(InternalError { step: "select".into(), function: Some("k".into()), message: "lost".into() }));
         assert_eq!(
             diagnostics.to_string(),
             "k.ir: warning: odd\n  note: because\nk.ir: internal error in select of @k: lost\n"

@@ -1,4 +1,5 @@
 //! The `ptxc` command: what it accepts, what it refuses and how.
+#![cfg(test)]
 
 use std::fs;
 use std::io::Write as _;

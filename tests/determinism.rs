@@ -1,4 +1,5 @@
 //! The same input gives the same bytes: on repeated runs, and whatever the number of threads.
+#![cfg(test)]
 
 use ptxc::{Emit, OptLevel, Options, compile_text};
 

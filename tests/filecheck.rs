@@ -1,4 +1,5 @@
 //! Runs the test files of `tests/filecheck`: `; RUN: ptxc %s … | filecheck %s`.
+#![cfg(test)]
 
 use std::path::Path;
 

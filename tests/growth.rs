@@ -1,4 +1,5 @@
 //! Time per instruction stays the same as functions grow: nothing is quadratic.
+#![cfg(test)]
 
 #[path = "../benches/generate.rs"]
 mod generate;

@@ -1,4 +1,5 @@
 //! `ptxas` takes every output: of all examples on every target, and of all test files on the targets they name.
+#![cfg(test)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! Random valid modules through the whole compiler: no step fails, and `ptxas` takes the outcome.
+#![cfg(test)]
 
 use ptxc::ir::print_module;
 use ptxc::ir::testing::{Options as Shape, random_module};

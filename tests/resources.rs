@@ -1,4 +1,5 @@
 //! `ptxc stats` says what `ptxas -v` says.
+#![cfg(test)]
 
 use ptxc::resources::{Resources, read_cubin};
 use ptxc::targets::Target;

@@ -1,4 +1,5 @@
 //! Each pass on small functions: IR text in, IR text out.
+#![cfg(test)]
 
 use cranelift_entity::PrimaryMap;
 use ptxc_ir::{FuncAttrs, FuncId, has_errors, print_module, read_module, verify_module};

@@ -1,5 +1,6 @@
 //! Every pass leaves random valid modules valid and free of aliases, says truthfully that it is done, and gives the
 //! same result twice.
+#![cfg(test)]
 
 use cranelift_entity::PrimaryMap;
 use ptxc_ir::testing::{Options, random_module};

@@ -174,7 +174,7 @@ mod tests {
         std::fs::remove_file(path).unwrap();
         assert!(text.starts_with("; internal error in select of @k: lost\n; ptxc 0."), "{text}");
         assert!(text.ends_with("kernel @k() {}\n"));
-        let diagnostics = Diagnostics { internal: Some(internal), ..Diagnostics::new("k.ir", "") };
+        let diagnostics = Diagnostics { internal: Some(Box::new(internal)), ..Diagnostics::new("k.ir", "") };
         assert!(matches!(report(&arguments.compile, &diagnostics, ""), Failure::Internal));
     }
 }
