@@ -2,12 +2,12 @@
 //!
 //! Signatures first, for the whole module. Then each function, in three passes of which every one sees less:
 //!
-//! 1. [`control`]: what needs blocks of its own (`memcpy`, compare-and-exchange loops), on the types of the input;
-//! 2. [`types`]: every value in legal types, [`parts`] says how; vectors, odd and wide integers, bytes, narrow floats,
+//! 1. `control`: what needs blocks of its own (`memcpy`, compare-and-exchange loops), on the types of the input;
+//! 2. `types`: every value in legal types, `parts` says how; vectors, odd and wide integers, bytes, narrow floats,
 //!    the width and alignment of accesses, calls;
-//! 3. [`operations`]: what the target has no instruction for, on legal types.
+//! 3. `operations`: what the target has no instruction for, on legal types.
 //!
-//! [`features`] is what a target can do, [`helpers`] the functions that expansions call. Nothing here knows registers or
+//! `features` is what a target can do, `helpers` the functions that expansions call. Nothing here knows registers or
 //! PTX statements, except the few target operations that have no generic spelling (carries, byte permutation).
 
 mod atomics;
