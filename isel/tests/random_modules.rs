@@ -1,0 +1,58 @@
+//! Random well-formed modules through legalization and selection: every one is either refused with a place and a
+//! reason or becomes machine IR that the verifier accepts and register assignment takes.
+
+use std::collections::BTreeMap;
+
+use ptxc_ir::testing::{Options, random_module};
+use ptxc_targets::Target;
+
+const TARGETS: [&str; 5] = ["sm_60", "sm_75", "sm_80", "sm_90", "sm_100a"];
+
+/// Compiles one module. Gives the refusals, and panics at what is wrong.
+fn compile(seed: u64, target: Target) -> Vec<String> {
+    let mut module = random_module(seed, &Options::default());
+    let said = |errors: Vec<ptxc_isel::SelectError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+    if let Err(errors) = ptxc_isel::legalize(&mut module, target) {
+        return said(errors);
+    }
+    let faults: Vec<String> = ptxc_ir::verify_module(&module)
+        .iter()
+        .filter(|e| e.severity == ptxc_ir::Severity::Error)
+        .map(|e| e.message.clone())
+        .collect();
+    assert!(faults.is_empty(), "seed {seed}, {target}: legal IR is wrong: {faults:?}");
+    let mut machine = match ptxc_isel::select(&module, target, &ptxc_isel::Options::default()) {
+        Ok(machine) => machine,
+        Err(errors) => return said(errors),
+    };
+    for func in &mut machine.functions {
+        let name = machine.symbols.name(func.name).to_owned();
+        if let Err(errors) = ptxc_mir::verify(func) {
+            panic!("seed {seed}, {target}, @{name}: {errors:?}\n{}", ptxc_ir::print_module(&module));
+        }
+        ptxc_regalloc::run(func).unwrap_or_else(|e| panic!("seed {seed}, {target}, @{name}: {e}"));
+    }
+    Vec::new()
+}
+
+#[test]
+fn random_modules_are_selected_or_refused() {
+    let count: u64 = std::env::var("PTXC_RANDOM_MODULES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let mut refusals: BTreeMap<String, u32> = BTreeMap::new();
+    for seed in 0..count {
+        let target: Target = TARGETS[seed as usize % TARGETS.len()].parse().expect("a target of the table");
+        let outcome = std::panic::catch_unwind(|| compile(seed, target)).unwrap_or_else(|e| {
+            let text = e.downcast_ref::<String>().cloned().unwrap_or_default();
+            vec![format!("PANIC: {}", text.chars().take(300).collect::<String>())]
+        });
+        for refusal in outcome {
+            let reason = refusal.split_once(": ").map_or(refusal.clone(), |(_, reason)| reason.to_owned());
+            *refusals.entry(reason).or_default() += 1;
+        }
+    }
+    let mut list: Vec<_> = refusals.into_iter().collect();
+    list.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for (reason, count) in list.iter().take(60) {
+        println!("{count:6} {reason}");
+    }
+}
