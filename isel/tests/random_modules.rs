@@ -3,17 +3,19 @@
 
 use std::collections::BTreeMap;
 
+use ptxc_emit::EmitError;
 use ptxc_ir::testing::{Options, random_module};
 use ptxc_targets::Target;
+use ptxc_test_support::{Job, assembles};
 
 const TARGETS: [&str; 5] = ["sm_60", "sm_75", "sm_80", "sm_90", "sm_100a"];
 
-/// Compiles one module. Gives the refusals, and panics at what is wrong.
-fn compile(seed: u64, target: Target) -> Vec<String> {
+/// Compiles one module to PTX. Gives the refusals, and panics at what is wrong.
+fn compile(seed: u64, target: Target) -> Result<String, Vec<String>> {
     let mut module = random_module(seed, &Options::default());
     let said = |errors: Vec<ptxc_isel::SelectError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
     if let Err(errors) = ptxc_isel::legalize(&mut module, target) {
-        return said(errors);
+        return Err(said(errors));
     }
     let faults: Vec<String> = ptxc_ir::verify_module(&module)
         .iter()
@@ -23,7 +25,7 @@ fn compile(seed: u64, target: Target) -> Vec<String> {
     assert!(faults.is_empty(), "seed {seed}, {target}: legal IR is wrong: {faults:?}");
     let mut machine = match ptxc_isel::select(&module, target, &ptxc_isel::Options::default()) {
         Ok(machine) => machine,
-        Err(errors) => return said(errors),
+        Err(errors) => return Err(said(errors)),
     };
     for func in &mut machine.functions {
         let name = machine.symbols.name(func.name).to_owned();
@@ -32,27 +34,34 @@ fn compile(seed: u64, target: Target) -> Vec<String> {
         }
         ptxc_regalloc::run(func).unwrap_or_else(|e| panic!("seed {seed}, {target}, @{name}: {e}"));
     }
-    Vec::new()
+    let strict = ptxc_emit::EmitOptions { strict: true, ..ptxc_emit::EmitOptions::default() };
+    match ptxc_emit::emit_module(&machine, &strict) {
+        Ok(ptx) => Ok(ptx),
+        Err(error @ (EmitError::Form { .. } | EmitError::Internal(_))) => panic!("seed {seed}, {target}: {error}"),
+        Err(error) => Err(vec![error.to_string()]),
+    }
 }
 
 #[test]
 fn random_modules_are_selected_or_refused() {
     let count: u64 = std::env::var("PTXC_RANDOM_MODULES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
     let mut refusals: BTreeMap<String, u32> = BTreeMap::new();
+    let mut jobs = Vec::new();
     for seed in 0..count {
         let target: Target = TARGETS[seed as usize % TARGETS.len()].parse().expect("a target of the table");
-        let outcome = std::panic::catch_unwind(|| compile(seed, target)).unwrap_or_else(|e| {
-            let text = e.downcast_ref::<String>().cloned().unwrap_or_default();
-            vec![format!("PANIC: {}", text.chars().take(300).collect::<String>())]
-        });
-        for refusal in outcome {
-            let reason = refusal.split_once(": ").map_or(refusal.clone(), |(_, reason)| reason.to_owned());
-            *refusals.entry(reason).or_default() += 1;
+        match compile(seed, target) {
+            Ok(ptx) => jobs.push(Job { name: format!("seed {seed}"), target, ptx }),
+            Err(list) => {
+                for refusal in list {
+                    let reason = refusal.split_once(": ").map_or(refusal.clone(), |(_, reason)| reason.to_owned());
+                    *refusals.entry(reason).or_default() += 1;
+                }
+            }
         }
     }
-    let mut list: Vec<_> = refusals.into_iter().collect();
-    list.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    for (reason, count) in list.iter().take(60) {
+    println!("{} of {count} modules are for the target", jobs.len());
+    for (reason, count) in refusals {
         println!("{count:6} {reason}");
     }
+    assembles(&jobs);
 }

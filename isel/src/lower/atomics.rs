@@ -29,6 +29,9 @@ impl Lower<'_> {
         let has_red = !matches!(op, AtomicOp::Xchg) && (!acquires || self.env.target.sm() < 70);
         let is_red = result.is_none() && has_red;
         let address = self.address(ptr);
+        if self.refuse_access(inst, address) {
+            return;
+        }
         let order = self.order(attrs, address.space);
         let source = self.rmw_source(op, ty, value);
         self.emit_fence(order.before);
@@ -89,6 +92,9 @@ impl Lower<'_> {
         attrs.order = join_orders(attrs.order, failure);
         let ty = self.ir.dfg.insts[inst].ty;
         let address = self.address(self.arg(inst, 0));
+        if self.refuse_access(inst, address) {
+            return;
+        }
         let order = self.order(attrs, address.space);
         let wide = ty.bits() == 128;
         let class = if wide { RegClass::B128 } else { self.class_of(ty) };

@@ -1,11 +1,13 @@
 //! Loads and stores (PTX ISA 9.7.10, ld and st).
 
-use ptxc_ir::{CacheOp, Effect, Extra, Inst, L1Evict, L2Evict, MemAttrs, Opcode, Ordering, Scope, Space, Type, Value};
+use ptxc_ir::{
+    CacheOp, Effect, Extra, GlobalKind, Inst, L1Evict, L2Evict, MemAttrs, Opcode, Ordering, Scope, Space, Type, Value,
+};
 use ptxc_mir::{GroupKind, Operand, RegClass};
 use ptxc_targets::{Tok, tok};
 use smallvec::SmallVec;
 
-use super::address::Address;
+use super::address::{Address, Base};
 use super::{Lower, Output, Uses, WideLoad, space_tok};
 
 /// Mnemonic pieces under construction.
@@ -69,7 +71,7 @@ impl Lower<'_> {
         let Extra::Mem(attrs) = self.ir.dfg.insts[inst].extra else { return };
         let ptr = self.arg(inst, 0);
         let address = self.address(ptr);
-        if self.refuse_tensor(inst, address.space) {
+        if self.refuse_access(inst, address) {
             return;
         }
         let spelling = self.spelling(address.space, attrs, false);
@@ -113,7 +115,7 @@ impl Lower<'_> {
         let Extra::Mem(attrs) = self.ir.dfg.insts[inst].extra else { return };
         let (value, ptr) = (self.arg(inst, 0), self.arg(inst, 1));
         let address = self.address(ptr);
-        if self.refuse_tensor(inst, address.space) {
+        if self.refuse_access(inst, address) {
             return;
         }
         let spelling = self.spelling(address.space, attrs, true);
@@ -248,12 +250,22 @@ impl Lower<'_> {
         self.emit_toks(&[tok::MEMBAR, level], &[]);
     }
 
-    /// Tensor memory has instructions of its own.
-    fn refuse_tensor(&mut self, inst: Inst, space: Space) -> bool {
-        if space == Space::Tensor {
+    /// Reports accesses to what is no memory for `ld`, `st` and `atom`: tensor memory, and textures and their like.
+    pub(super) fn refuse_access(&mut self, inst: Inst, address: Address) -> bool {
+        if address.space == Space::Tensor {
             self.error(inst, "tensor memory is accessed by `ptx.tcgen05.ld` and `ptx.tcgen05.st` only");
+            return true;
         }
-        space == Space::Tensor
+        let Base::Symbol(symbol) = address.base else { return false };
+        let global = self.env.symbols.global_of(symbol).map(|id| &self.env.module.globals[id]);
+        match global {
+            Some(global) if !matches!(global.kind, GlobalKind::Variable(_)) => {
+                let message = format!("@{} is a texture, surface or sampler, not memory", global.name);
+                self.error(inst, message);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Emits a load or store with its cache operator and hints, or without them where the target or the form has none:
