@@ -55,6 +55,14 @@ pub struct Abi {
 }
 
 impl Abi {
+    /// Why a signature cannot be passed in PTX, if it cannot.
+    pub fn refusal(&self) -> Option<String> {
+        let align = self.params.iter().chain(&self.ret).filter_map(|o| o.decl.as_ref()).map(|d| d.align).max()?;
+        (align > MAX_PARAM_ALIGN).then(|| {
+            format!("an alignment of {align} bytes is more than the {MAX_PARAM_ALIGN} that a parameter can have")
+        })
+    }
+
     /// The machine signature.
     pub fn signature(&self, noreturn: bool) -> mir::Signature {
         mir::Signature {
@@ -64,6 +72,9 @@ impl Abi {
         }
     }
 }
+
+/// The largest alignment a parameter can have, in bytes (PTX ISA 5.1.6).
+pub const MAX_PARAM_ALIGN: u32 = 128;
 
 /// Computes how the parameters and the result of a signature are passed.
 pub fn signature(module: &Module, sig: &Signature, kind: FuncKind) -> Abi {

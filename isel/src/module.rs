@@ -65,6 +65,10 @@ pub fn select(module: &Module, target: Target, options: &Options) -> Result<mir:
     let env = Env { module, symbols: &symbols, target, options };
     for (id, func) in module.funcs.iter() {
         let abi = abi::signature(module, &func.sig, func.kind);
+        if let Some(message) = abi.refusal() {
+            errors.push(SelectError::item(&func.name, message));
+            continue;
+        }
         let signature = abi.signature(func.attrs.noreturn);
         if func.is_declaration() {
             out.declarations.push(mir::FunctionDecl {

@@ -25,6 +25,9 @@ impl Lower<'_> {
             }
             Extra::CallIndirect(sig) => {
                 let abi = abi::signature(module, &self.ir.dfg.signatures[sig], FuncKind::Func);
+                if let Some(message) = abi.refusal() {
+                    self.error(inst, message);
+                }
                 let proto = self.prototype(&abi);
                 let pointer = self.arg(inst, 0);
                 operands.push(Operand::Use(self.reg_of(pointer)));
