@@ -67,8 +67,10 @@ fn random_modules_are_selected_or_refused() {
     for (reason, count) in refusals {
         println!("{count:6} {reason}");
     }
-    // ptxas itself fails on a 16-bit compare-and-swap at a constant address, which random modules have.
-    let its_own = |failure: &String| failure.contains("Internal compiler error") || failure.ends_with("crashed");
+    // ptxas itself fails on a 16-bit compare-and-swap at a constant address, which random modules have; and random launch
+    // bounds leave callees too few registers.
+    let accepted = ["Internal compiler error", "ptxas crashed", "with max regcount"];
+    let its_own = |failure: &String| accepted.iter().any(|reason| failure.contains(reason));
     let failures: Vec<String> = assemble_all(&jobs).into_iter().filter(|f| !its_own(f)).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
