@@ -202,10 +202,6 @@ impl generated::rules::Context for Lower<'_> {
         (layout.count == 1 && matches!(layout.class, RegClass::B16 | RegClass::B32 | RegClass::B64)).then_some(ty)
     }
 
-    fn address(&mut self, ty: Type) -> Option<Type> {
-        (ty == Type::I64 || ty.is_ptr() && ty.bits() == 64).then_some(ty)
-    }
-
     fn const_int(&mut self, value: Value) -> Option<i64> {
         self.ir.dfg.as_bits(value)?;
         self.const_i64(value)
@@ -272,10 +268,6 @@ impl generated::rules::Context for Lower<'_> {
 
     fn has_flag_fast_div(&mut self, inst: Inst) -> bool {
         self.flags(inst).contains(Flags::AFN | Flags::ARCP | Flags::NINF)
-    }
-
-    fn has_flag_rounding(&mut self, inst: Inst) -> bool {
-        self.flags(inst).explicit_rounding().is_some()
     }
 
     fn sm_at_least(&mut self, sm: u16) -> bool {
