@@ -8,6 +8,7 @@ mod conversions;
 mod floats;
 mod integers;
 mod memory;
+mod vectors;
 
 use std::fmt::Write as _;
 
@@ -158,8 +159,11 @@ pub struct Operation {
     outputs: Vec<Type>,
     /// Instructions, one a line. `%at` is the address of the first input, for operations on memory.
     text: String,
+    /// The type of the lanes, where inputs and outputs stand for vectors: corners are drawn and NaNs compared by lane.
+    lane: Option<Type>,
     /// Whether the instruction changes the first input's memory, which is then a third output.
     updates: bool,
+    /// What it should give. Of an operation on lanes, the second word has ones in the lanes that are left open.
     meaning: Meaning,
 }
 
@@ -175,6 +179,7 @@ impl Operation {
             inputs: inputs.to_vec(),
             outputs: vec![output],
             text: text.into(),
+            lane: None,
             updates: false,
             meaning: Box::new(move |[x, y, z]| meaning(x, y, z).map(|result| [result, 0])),
         }
@@ -191,6 +196,7 @@ impl Operation {
             inputs: inputs.to_vec(),
             outputs: outputs.to_vec(),
             text: text.into(),
+            lane: None,
             updates: false,
             meaning: Box::new(move |[x, y, z]| Some(meaning(x, y, z))),
         }
@@ -207,9 +213,16 @@ impl Operation {
             inputs: inputs.to_vec(),
             outputs: vec![inputs[0]],
             text: text.into(),
+            lane: None,
             updates: true,
             meaning: Box::new(move |[x, y, z]| meaning(x, y, z)),
         }
+    }
+
+    /// The same operation on vectors with lanes of this type.
+    fn by_lanes(mut self, lane: Type) -> Operation {
+        self.lane = Some(lane);
+        self
     }
 
     /// The kernel that applies the operation.
@@ -241,21 +254,35 @@ impl Operation {
 
     /// Inputs: all combinations of corners that fit, then random values.
     fn values(&self, random: &mut Random) -> Vec<[u128; OPERANDS]> {
-        let corners: Vec<Vec<u128>> = self.inputs.iter().map(|ty| ty.corners()).collect();
+        let corners: Vec<Vec<u128>> = self.inputs.iter().map(|ty| self.lane.unwrap_or(*ty).corners()).collect();
         let mut values = Vec::with_capacity(ELEMENTS);
         for number in 0..ELEMENTS {
             let mut rest = number;
             let mut element = [0; OPERANDS];
             for ((slot, corner), ty) in element.iter_mut().zip(&corners).zip(&self.inputs) {
-                *slot = corner[rest % corner.len()];
-                rest /= corner.len();
-                if number >= ELEMENTS / 2 {
-                    *slot = ty.random(random);
+                let part = self.lane.unwrap_or(*ty);
+                for lane in 0..ty.bits() / part.bits() {
+                    let value = if number >= ELEMENTS / 2 {
+                        part.random(random)
+                    } else {
+                        corner[(rest + 5 * lane as usize) % corner.len()]
+                    };
+                    *slot |= value << (lane * part.bits());
                 }
+                rest /= corner.len();
             }
             values.push(element);
         }
         values
+    }
+
+    /// Whether a result is what it should be, but for lanes that are `open`. A NaN may be any NaN.
+    fn agrees(&self, ty: Type, got: u128, want: u128, open: u128) -> bool {
+        let part = self.lane.unwrap_or(ty);
+        (0..ty.bits() / part.bits()).all(|lane| {
+            let [got, want, open] = [got, want, open].map(|bits| bits >> (lane * part.bits()) & part.mask());
+            got == want || open != 0 || part.is_nan(got) && part.is_nan(want)
+        })
     }
 
     /// Runs the operation's kernel and compares; gives the number of compared elements. The error names the operation
@@ -287,9 +314,10 @@ impl Operation {
         for (number, element) in values.iter().enumerate() {
             let Some(want) = (self.meaning)(*element) else { continue };
             compared += 1;
+            let open = if self.lane.is_some() { want[1] } else { 0 };
             for ((ty, bytes), want) in results.iter().zip(want) {
                 let got = word(&bytes[number * ty.bytes()..][..ty.bytes()]) & ty.mask();
-                if got != want && !(ty.is_nan(got) && ty.is_nan(want)) {
+                if !self.agrees(*ty, got, want, open) {
                     let text = self.text.replace('\n', "; ");
                     let inputs: Vec<String> = element[..self.inputs.len()].iter().map(|x| format!("{x:#x}")).collect();
                     let inputs = inputs.join(", ");
@@ -377,6 +405,9 @@ pub fn families() -> Vec<Family> {
     lists.push(("convert between".into(), conversions::between()));
     lists.push(("atomics".into(), memory::atomics()));
     lists.push(("memory".into(), memory::accesses()));
+    lists.push(("vector integers".into(), vectors::integer_lanes()));
+    lists.push(("vector floats".into(), vectors::float_lanes()));
+    lists.push(("vector lanes".into(), vectors::across_lanes()));
     let mut families = Vec::new();
     for (name, mut operations) in lists {
         let mut part = 1;
