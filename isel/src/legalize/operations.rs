@@ -11,8 +11,9 @@ use super::context::Context;
 /// Expansions that one instruction of the input may cause.
 const REWRITES_PER_INSTRUCTION: usize = 256;
 
-/// The masks of `fclass` that `testp` answers (PTX ISA 9.7.3.2): finite, infinite, number, not a number, normal, subnormal.
-const TESTP_MASKS: [u64; 6] = [0x1f8, 0x204, 0x3fc, 0x003, 0x108, 0x090];
+/// The masks of `fclass` that `testp` answers (PTX ISA 9.7.3.2): finite, infinite, number, not a number,
+/// normal or zero, subnormal.
+const TESTP_MASKS: [u64; 6] = [0x1f8, 0x204, 0x3fc, 0x003, 0x168, 0x090];
 
 impl Context<'_> {
     /// Visits every instruction of these blocks.

@@ -35,6 +35,8 @@ pub fn operations(ty: Type) -> Vec<Operation> {
 
 /// An operation on up to three floats.
 type Function<F> = fn(F, F, F) -> F;
+/// An operation on two floats that rounds.
+type Rounded<F> = fn(F, F, Round) -> F;
 
 fn exact_operations<F: Float + FloatConvert<Double> + 'static>(ty: Type) -> Vec<Operation>
 where
@@ -52,7 +54,7 @@ where
         if !mode.is_empty() && !matches!(ty, Type::F32 | Type::F64) {
             continue;
         }
-        let binary: [(&str, fn(F, F, Round) -> F); 4] = [
+        let binary: [(&str, Rounded<F>); 4] = [
             ("fadd", |x, y, round| x.add_r(y, round).value),
             ("fsub", |x, y, round| x.sub_r(y, round).value),
             ("fmul", |x, y, round| x.mul_r(y, round).value),
@@ -175,7 +177,8 @@ fn comparisons(ty: Type) -> Vec<Operation> {
             },
         ));
     }
-    for mask in [0b00_0000_0011u128, 0b10_0000_0100, 0b01_0000_1000, 0b00_1001_0000, 0b00_0110_0000, 0b11_1100_0000] {
+    // The classes that PTX has a test for, the zeros, and some that need arithmetic.
+    for mask in [0x1F8u128, 0x204, 0x3FC, 0x003, 0x168, 0x090, 0x060, 0x108, 0x3C0, 0x001, 0x235] {
         list.push(Operation::new(&[ty], Type::Int(1), format!("%r = fclass {name} %x, {mask}"), move |x, _, _| {
             Some(u128::from(for_type!(ty, class(x)) & mask != 0))
         }));

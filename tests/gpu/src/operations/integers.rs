@@ -17,7 +17,7 @@ pub fn signed_range(bits: u32) -> (i128, i128) {
 fn high_product(x: u128, y: u128) -> u128 {
     let low = u128::from(u64::MAX);
     let (x1, x0, y1, y0) = (x >> 64, x & low, y >> 64, y & low);
-    let middle = x1 * y0 + (x0 * y0 >> 64);
+    let middle = x1 * y0 + ((x0 * y0) >> 64);
     let carry = (middle & low) + x0 * y1;
     x1 * y1 + (middle >> 64) + (carry >> 64)
 }
@@ -238,7 +238,7 @@ mod tests {
     fn products_agree_with_native_ones() {
         for (x, y) in [(200u8, 100u8), (255, 255), (128, 128), (127, 129), (0, 7)] {
             let (unsigned, both) = high_products(8, x.into(), y.into());
-            assert_eq!(unsigned & 255, u128::from(u16::from(x) * u16::from(y) >> 8));
+            assert_eq!(unsigned & 255, u128::from((u16::from(x) * u16::from(y)) >> 8));
             let native = i16::from(x as i8) * i16::from(y as i8);
             assert_eq!(both & 255, u128::from((native >> 8) as u8));
         }

@@ -6,8 +6,11 @@ use super::{Operation, Type};
 use rustc_apfloat::Float;
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 
-/// Atomic operations on integers: the new value from the old one and the operand.
-const INTEGER_UPDATES: [(&str, fn(u32, u128, u128) -> u128); 13] = [
+/// The new value, before it is cut to the width, from the width, the old value and the operand.
+type Update = fn(u32, u128, u128) -> u128;
+
+/// Atomic operations on integers.
+const INTEGER_UPDATES: [(&str, Update); 13] = [
     ("xchg", |_, _, y| y),
     ("add", |_, x, y| x.wrapping_add(y)),
     ("sub", |_, x, y| x.wrapping_sub(y)),
