@@ -315,6 +315,9 @@ fn component(node: &Node, declarations: &Declarations, needs: &mut Needs) -> Res
             lanes => Shape::WideRegister(register.ty(), lanes),
         });
     }
+    if node.not {
+        return Err(refuse(node, format!("`{}` is no predicate register", node.text)));
+    }
     if let Some((base, part)) = node.text.split_once('.') {
         match declarations.lookup(base) {
             Some(Symbol::Register(ty)) => {
