@@ -632,7 +632,7 @@ mod tests {
             [
                 "12: operand 3 of `add.s32` (`b`) must be a .s32 register or an immediate",
                 "13: unknown modifier `.foo` of `add`",
-                "14: `add.u8x4` needs PTX 9.2 on sm_107f, sm_120a, sm_121a, target is sm_90",
+                "14: `add.u8x4` needs PTX 9.2 on sm_107f, sm_120f, target is sm_90",
                 "15: `%x` is not declared",
             ]
         );

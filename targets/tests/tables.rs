@@ -178,10 +178,7 @@ fn errors_name_what_is_wrong() {
         "operand 2 of `add.s32` (`a`) must be a .s32 register or an immediate"
     );
     assert_eq!(message("setp.lo.s32 %r1, %r2, %r3;"), "operand 1 of `setp.lo.s32` (`p`) must be a .pred register");
-    assert_eq!(
-        message("add.u8x4 %r1, %r2, %r3;"),
-        "`add.u8x4` needs PTX 9.2 on sm_107f, sm_120a, sm_121a, target is sm_90"
-    );
+    assert_eq!(message("add.u8x4 %r1, %r2, %r3;"), "`add.u8x4` needs PTX 9.2 on sm_107f, sm_120f, target is sm_90");
 }
 
 #[test]
