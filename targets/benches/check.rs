@@ -1,7 +1,7 @@
 //! How many statements a second the checker reads and checks, on one core.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use ptxc_targets::{Checker, OpcodeTable, PtxVersion, Target, check_module, tok};
+use ptxc_targets::{Checker, OpcodeTable, PtxVersion, RegType, Shape, Target, check_module, resolve, tok};
 use std::hint::black_box;
 
 /// A body like those of real kernels: address arithmetic, loads, fma, predicates, a barrier, mma.
@@ -68,6 +68,10 @@ fn intern(criterion: &mut Criterion) {
     group.bench_function("intern again", |bencher| bencher.iter(|| table.intern(black_box(&pieces))));
     group.bench_function("intern first", |bencher| {
         bencher.iter_batched(OpcodeTable::new, |mut table| table.intern(black_box(&pieces)), BatchSize::SmallInput)
+    });
+    let shapes = [Shape::Register(RegType::F32); 3];
+    group.bench_function("resolve", |bencher| {
+        bencher.iter(|| resolve(black_box(&[tok::ADD, tok::RN, tok::F32]), black_box(&shapes)))
     });
     group.finish();
 }

@@ -47,7 +47,7 @@ pub fn variants(toks: &[Tok]) -> Vec<Variant> {
 
 /// The effects that an instruction with this mnemonic has with some operands; `None` when there is no such instruction.
 pub fn possible_effects(toks: &[Tok]) -> Option<Effects> {
-    matching::candidates(toks).iter().map(|candidate| candidate.effects).reduce(Effects::union)
+    matching::remembered(toks).iter().map(|candidate| candidate.effects).reduce(Effects::union)
 }
 
 fn entry(form: u16) -> Entry {

@@ -308,11 +308,11 @@ fn describe(check: &OperandCheck) -> OperandDesc {
 /// # Errors
 /// No form fits; the error says what is wrong with the one that came closest.
 pub fn resolve(toks: &[Tok], shapes: &[Shape]) -> Result<Form, FormError> {
-    let candidates = matching::candidates(toks);
+    let candidates = matching::remembered(toks);
     let arguments =
         Arguments::new(shapes).ok_or_else(|| FormError::Operands("the operands are no whole trees".to_owned()))?;
     let mut best: Option<(usize, FormError)> = None;
-    for candidate in &candidates {
+    for candidate in candidates.iter() {
         let problem = match accept(candidate, &arguments) {
             Ok((candidate, places)) => return Ok(Form::new(candidate, &places)),
             Err(problem) => problem,
@@ -363,7 +363,7 @@ pub(crate) fn accept(candidate: &Candidate, arguments: &Arguments) -> Result<(Ca
 
 /// `toks` in the specification's order, as they are where no form has them.
 pub(crate) fn spec_order(toks: &[Tok]) -> Vec<Tok> {
-    let candidates = matching::candidates(toks);
+    let candidates = matching::remembered(toks);
     let allowed = candidates.iter().find(|candidate| candidate.forbidden.is_none());
     match allowed.or(candidates.first()) {
         Some(candidate) => candidate.binding.pieces().collect(),
@@ -395,7 +395,7 @@ pub(crate) fn requirement_on(index: u16, target: Target, what: &str) -> Result<P
 /// operand that it may be left out (it is missing where the mnemonic excludes it). Forbidden combinations are not
 /// among them. Empty when no form has the mnemonic; [`resolve`] then says why.
 pub fn operand_lists(toks: &[Tok]) -> Vec<Vec<OperandDesc>> {
-    let candidates = matching::candidates(toks);
+    let candidates = matching::remembered(toks);
     let allowed = candidates.iter().filter(|candidate| candidate.forbidden.is_none());
     let operands = |candidate: &Candidate| {
         let present = candidate.checks.iter().filter(|check| check.presence != matching::Presence::Never);

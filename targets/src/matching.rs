@@ -3,7 +3,10 @@
 use crate::expression::evaluate;
 use crate::tables::{self, FormRow, OperandRow, SlotRow, flag};
 use crate::{Effects, Space, Target, Tok};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// No piece in a slot.
 pub(crate) const EMPTY: u16 = u16::MAX;
@@ -114,6 +117,29 @@ pub(crate) fn candidates(toks: &[Tok]) -> Vec<Candidate> {
         .map(|(_, piece)| *piece)
         .collect();
     if once.len() < toks.len() { exact_candidates(&once) } else { found }
+}
+
+thread_local! {
+    /// What [`remembered`] found, by mnemonic.
+    static FOUND: RefCell<FxHashMap<Box<[Tok]>, Rc<[Candidate]>>> = RefCell::default();
+}
+
+/// A program has few mnemonics; input that has more than this may be slow.
+const MAX_REMEMBERED: usize = 4096;
+
+/// [`candidates`], remembered on this thread: a program repeats its mnemonics.
+pub(crate) fn remembered(toks: &[Tok]) -> Rc<[Candidate]> {
+    FOUND.with_borrow_mut(|found| {
+        if let Some(candidates) = found.get(toks) {
+            return Rc::clone(candidates);
+        }
+        if found.len() >= MAX_REMEMBERED {
+            found.clear();
+        }
+        let candidates: Rc<[Candidate]> = candidates(toks).into();
+        found.insert(toks.into(), Rc::clone(&candidates));
+        candidates
+    })
 }
 
 /// Modifiers that the assembler takes twice.
