@@ -119,9 +119,12 @@ pub(crate) fn candidates(toks: &[Tok]) -> Vec<Candidate> {
     if once.len() < toks.len() { exact_candidates(&once) } else { found }
 }
 
+/// Candidates by mnemonic.
+type Found = FxHashMap<Box<[Tok]>, Rc<[Candidate]>>;
+
 thread_local! {
     /// What [`remembered`] found, by mnemonic.
-    static FOUND: RefCell<FxHashMap<Box<[Tok]>, Rc<[Candidate]>>> = RefCell::default();
+    static FOUND: RefCell<Found> = RefCell::default();
 }
 
 /// A program has few mnemonics; input that has more than this may be slow.
