@@ -1,6 +1,6 @@
 //! Globals: initializers as bytes and addresses.
 
-use ptxc_ir::{AggDef, GlobalId, Init, MemType, Module, Space, Type};
+use ptxc_ir::{AggDef, GlobalId, Init, Linkage, MemType, Module, Space, Type};
 use ptxc_mir as mir;
 use ptxc_mir::{GlobalInit, Relocation};
 
@@ -23,7 +23,8 @@ pub(crate) fn variable(module: &Module, symbols: &Symbols, id: GlobalId, space: 
         other => return Err(format!("there are no variables in {} memory", other.name())),
     };
     let layout = module.layout_of(global.ty);
-    let unsized_array = layout.size == 0 && matches!(global.ty, MemType::Agg(_));
+    // Only a declaration leaves its size open (dynamic shared memory); an empty object of its own takes a byte.
+    let unsized_array = layout.size == 0 && global.linkage == Linkage::Extern;
     let init = match &global.init {
         Some(init) => Some(initializer(module, symbols, global.ty, init)?),
         None => None,
@@ -34,7 +35,7 @@ pub(crate) fn variable(module: &Module, symbols: &Symbols, id: GlobalId, space: 
         space,
         linkage: global_linkage(global.linkage),
         align,
-        size: (!unsized_array).then_some(layout.size),
+        size: (!unsized_array).then_some(layout.size.max(1)),
         init: init.filter(|i| space != mir::Space::Shared && !is_zero(i)),
         managed: false,
     })

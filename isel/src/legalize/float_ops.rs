@@ -23,6 +23,9 @@ impl Context<'_> {
         if self.features.float_op(data.op, data.flags, data.ty) {
             return true;
         }
+        if data.ty == Type::F64 {
+            return false;
+        }
         let function = matches!(data.op, Opcode::Fsin | Opcode::Fcos | Opcode::Fexp2 | Opcode::Flog2 | Opcode::Ftanh);
         let small = matches!(data.ty, Type::F16 | Type::BF16);
         let by_formula = data.op == Opcode::Ftanh && data.ty == Type::F32 && data.flags.contains(Flags::AFN);
@@ -55,6 +58,10 @@ impl Context<'_> {
             Opcode::Frsqrt => {
                 let root = self.un_flags(Opcode::Fsqrt, flags, args[0]);
                 self.un_flags(Opcode::Frcp, flags, root)
+            }
+            Opcode::Fsin | Opcode::Fcos | Opcode::Fexp2 | Opcode::Flog2 | Opcode::Ftanh if ty == Type::F64 => {
+                self.error(format!("`{}` on f64 has no instruction; call a library function", op.text()));
+                args[0]
             }
             Opcode::Ftanh => self.approximate_tanh(flags, args[0]),
             _ if flags.contains(Flags::RELU) => {

@@ -104,7 +104,9 @@ impl Context<'_> {
             Shape::Store => self.visit_store(inst),
             Shape::AtomicRmw | Shape::Cmpxchg => self.visit_atomic(inst),
             Shape::Gep => self.visit_gep(inst),
-            Shape::Call | Shape::CallIndirect | Shape::Return | Shape::Target | Shape::Asm => self.visit_boundary(inst),
+            Shape::Call | Shape::CallIndirect | Shape::Return | Shape::Target | Shape::Asm | Shape::Sreg => {
+                self.visit_boundary(inst);
+            }
             Shape::Jump | Shape::Branch => self.split_branch_args(inst),
             Shape::Switch => {
                 self.split_branch_args(inst);
@@ -118,7 +120,6 @@ impl Context<'_> {
             | Shape::MemSet
             | Shape::Nullary
             | Shape::Predicate
-            | Shape::Sreg
             | Shape::BarrierSync
             | Shape::BarrierReduce
             | Shape::WarpMask
