@@ -36,6 +36,10 @@ impl Context<'_> {
         if self.features.atomic_op(op, data.ty) {
             return;
         }
+        if data.ty.is_vector() && data.ty.bits() > 32 {
+            self.split_vector_atomic(inst, op, attrs, &args);
+            return;
+        }
         if op == AtomicOp::Fsub && self.features.atomic_op(AtomicOp::Fadd, data.ty) {
             let negated = self.un(Opcode::Fneg, value);
             let mut operands: SmallVec<[Value; 4]> = args.clone();
@@ -54,6 +58,42 @@ impl Context<'_> {
             self.rmw_in_word(inst, op, attrs, ptr, value);
         } else {
             self.rmw_loop(inst, op, attrs, ptr, value);
+        }
+    }
+
+    /// An atomic operation on a vector is one on each element, in no order (PTX ISA 9.7.13.5): pairs of 16-bit lanes, or
+    /// single lanes, one after the other.
+    fn split_vector_atomic(&mut self, inst: Inst, op: AtomicOp, attrs: MemAttrs, args: &[Value]) {
+        let ty = self.ty(args[1]);
+        let scalar = ty.scalar();
+        let per = if scalar.bits() == 16 && ty.lanes().is_multiple_of(2) { 2 } else { 1 };
+        let piece = if per == 2 { scalar.with_lanes(2) } else { scalar };
+        let mut made: SmallVec<[Inst; 8]> = SmallVec::new();
+        let mut lanes: SmallVec<[Value; 16]> = SmallVec::new();
+        for first in (0..ty.lanes()).step_by(per as usize) {
+            let parts: SmallVec<[Value; 2]> = (first..first + per).map(|lane| self.extract(args[1], lane)).collect();
+            let value = if per == 2 { self.vector(piece, &parts) } else { parts[0] };
+            let offset = i64::from(first) * scalar.size() as i64;
+            let address = self.offset(args[0], offset);
+            let align = attrs.align_log2.min(if offset == 0 { 63 } else { offset.trailing_zeros() as u8 });
+            let mut operands: SmallVec<[Value; 4]> = SmallVec::from_slice(args);
+            (operands[0], operands[1]) = (address, value);
+            let extra = Extra::Rmw(op, MemAttrs { align_log2: align, ..attrs });
+            let new = self.inst(Opcode::AtomicRmw, ptxc_ir::Flags::EMPTY, piece, &operands, extra);
+            made.push(new);
+            let old = self.func.dfg.result(new, 0);
+            if per == 2 {
+                lanes.extend((0..2).map(|lane| self.extract(old, lane)));
+            } else {
+                lanes.push(old);
+            }
+        }
+        let whole = self.vector(ty, &lanes);
+        self.replace(inst, &[whole]);
+        // From the last to the first, as everything in this pass.
+        for inst in made.into_iter().rev() {
+            self.rewrite_at(inst);
+            self.expand_atomic_rmw(inst);
         }
     }
 

@@ -1,12 +1,15 @@
-//! What each target can do, as far as legalization asks: one table, read by every file beside this one.
+//! What each target can do, as far as legalization asks. The floors are the instruction table's; here is only which
+//! instruction is asked for.
 //!
 //! Decides legality of operations on legal types (`isel/LEGAL.md`, sections 3 to 6). It does not decide how an illegal
 //! operation is written instead; the file of the operation's topic does.
 
-use ptxc_ir::{AtomicOp, Flags, FloatKind, Opcode, Scalar, Type};
-use ptxc_targets::Target;
+use std::sync::OnceLock;
 
-/// The capabilities of a target that legalization depends on, with the PTX ISA section that states the floor.
+use ptxc_ir::{AtomicOp, Flags, FloatKind, Opcode, Scalar, Type};
+use ptxc_targets::{RegType, Shape, Target, Tok, resolve};
+
+/// The capabilities of a target that legalization depends on, with the section of the PTX ISA.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Features {
     /// f16 arithmetic and comparison (9.7.4).
@@ -29,34 +32,60 @@ pub(super) struct Features {
     pub atomic16: bool,
     /// `atom.add.f64` and `atom.add.noftz.f16x2`.
     pub atomic_f64: bool,
-    /// `atom.add.noftz.bf16`, `atom.cas.b128`.
+    /// `atom.add.noftz.bf16`.
     pub atomic_bf16: bool,
+    /// `atom.cas.b128`.
+    pub atomic128: bool,
     /// Pairs of 8-bit floats (`cvt…e4m3x2`, 9.7.9.22).
     pub fp8: bool,
-    /// 6- and 4-bit floats and `ue8m0`: architectures with a suffix in the sm_100 line.
+    /// Pairs of 6- and 4-bit floats and `ue8m0`.
     pub fp4: bool,
     /// `ld.global` and `st.global` of 256 bits.
     pub wide_memory: bool,
 }
 
+const HALF: Shape = Shape::Register(RegType::B16);
+const WORD: Shape = Shape::Register(RegType::B32);
+const LONG: Shape = Shape::Register(RegType::B64);
+/// `[%rd]`
+const AT: [Shape; 2] = [Shape::Address(1), LONG];
+
+/// True when the instruction table has this mnemonic with these operands for the target.
+fn has(target: Target, mnemonic: &str, operands: &[Shape]) -> bool {
+    let toks: Option<Vec<Tok>> = mnemonic.split('.').map(Tok::from_text).collect();
+    toks.and_then(|toks| resolve(&toks, operands).ok()).is_some_and(|form| form.requirement(target).is_ok())
+}
+
 impl Features {
     /// The row of a target.
     pub fn new(target: Target) -> Features {
-        let sm = target.sm();
+        static ROWS: OnceLock<Vec<OnceLock<Features>>> = OnceLock::new();
+        let rows = ROWS.get_or_init(|| Target::ALL.iter().map(|_| OnceLock::new()).collect());
+        match rows.get(target.index()) {
+            Some(row) => *row.get_or_init(|| Features::ask(target)),
+            None => Features::ask(target),
+        }
+    }
+
+    /// Asks the instruction table, with one instruction that stands for each group.
+    fn ask(target: Target) -> Features {
+        let exchange = |mnemonic: &str, ty: Shape| has(target, mnemonic, &[ty, AT[0], AT[1], ty, ty]);
+        let add = |mnemonic: &str, ty: Shape| has(target, mnemonic, &[ty, AT[0], AT[1], ty]);
         Features {
-            f16: sm >= 53,
-            bf16_fma: sm >= 80,
-            bf16: sm >= 90,
-            half_min_max: sm >= 80,
+            f16: has(target, "add.f16", &[HALF; 3]),
+            bf16_fma: has(target, "fma.rn.bf16", &[HALF; 4]),
+            bf16: has(target, "add.bf16", &[HALF; 3]),
+            half_min_max: has(target, "min.f16", &[HALF; 3]),
             f32x2: crate::regs::has_f32x2(target),
-            half_approx: sm >= 75,
-            redux: sm >= 80,
-            elect: sm >= 90,
-            atomic16: sm >= 70,
-            atomic_f64: sm >= 60,
-            atomic_bf16: sm >= 90,
-            fp8: sm >= 89,
-            fp4: sm >= 100 && target.suffix() != ptxc_targets::Suffix::None,
+            half_approx: has(target, "ex2.approx.f16", &[HALF; 2]),
+            redux: has(target, "redux.sync.add.s32", &[WORD; 3]),
+            elect: has(target, "elect.sync", &[Shape::Pair, WORD, Shape::Register(RegType::Pred), WORD]),
+            atomic16: exchange("atom.cas.b16", HALF),
+            atomic_f64: add("atom.add.f64", LONG),
+            atomic_bf16: add("atom.add.noftz.bf16", HALF),
+            atomic128: exchange("atom.cas.b128", Shape::Register(RegType::B128)),
+            fp8: has(target, "cvt.rn.satfinite.e4m3x2.f32", &[HALF, WORD, WORD]),
+            fp4: has(target, "cvt.rn.satfinite.e2m3x2.f32", &[HALF, WORD, WORD]),
             wide_memory: target.has_256_bit_memory(),
         }
     }
@@ -120,6 +149,7 @@ impl Features {
     fn f16_op(&self, op: Opcode, flags: Flags, vector: bool) -> bool {
         use Opcode::*;
         let nearest = flags.rounding() == ptxc_ir::Rounding::Nearest;
+        let flushes = flags.contains(Flags::FTZ);
         match op {
             Fneg | Fabs => self.f16 || !flags.contains(Flags::FTZ),
             Copysign => true,
@@ -127,8 +157,8 @@ impl Features {
             Fadd | Fsub | Fmul | Fma => self.f16 && nearest,
             Fmin | Fmax | Fminimum | Fmaximum => self.half_min_max,
             Fcmp => self.f16 && !vector,
-            Ffloor | Fceil | Ftrunc | Frint => self.f16 && !vector,
-            Fexp2 | Ftanh => self.half_approx && flags.contains(Flags::AFN),
+            Ffloor | Fceil | Ftrunc | Frint => self.f16 && !vector && !flushes,
+            Fexp2 | Ftanh => self.half_approx && flags.contains(Flags::AFN) && !flushes,
             _ => false,
         }
     }
@@ -165,8 +195,11 @@ impl Features {
     pub fn atomic_op(&self, op: AtomicOp, ty: Type) -> bool {
         use AtomicOp::*;
         let (bits, pair) = (ty.bits(), ty.is_vector());
+        if pair && bits > 32 {
+            return false;
+        }
         match op {
-            Xchg => matches!(bits, 32 | 64) || (bits == 128 && self.atomic_bf16),
+            Xchg => matches!(bits, 32 | 64) || (bits == 128 && self.atomic128),
             Add | Sub | And | Or | Xor | Smax | Smin | Umax | Umin => ty.is_int() && matches!(bits, 32 | 64),
             UincWrap | UdecWrap => ty == Type::I32,
             // Of vectors the pair in one register; wider ones are loops.
@@ -187,8 +220,57 @@ impl Features {
         match bits {
             32 | 64 => true,
             16 => self.atomic16,
-            128 => self.atomic_bf16,
+            128 => self.atomic128,
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of the capabilities that come with each architecture, as the PTX ISA states them.
+    #[test]
+    fn capabilities_come_with_their_architectures() {
+        let new = |name: &str| {
+            let f = Features::new(name.parse().expect("a target"));
+            let all = [
+                (f.f16, "f16"),
+                (f.atomic_f64, "atomic f64"),
+                (f.atomic16, "atomic 16"),
+                (f.half_approx, "ex2.f16"),
+                (f.bf16_fma, "fma.bf16"),
+                (f.half_min_max, "min.f16"),
+                (f.redux, "redux"),
+                (f.fp8, "fp8"),
+                (f.bf16, "bf16"),
+                (f.elect, "elect"),
+                (f.atomic_bf16, "atomic bf16"),
+                (f.atomic128, "atomic 128"),
+                (f.f32x2, "f32x2"),
+                (f.wide_memory, "256 bits"),
+                (f.fp4, "fp4"),
+            ];
+            all.iter().filter(|(has, _)| *has).map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+        };
+        let mut expected = String::new();
+        let steps = [
+            ("sm_50", ""),
+            ("sm_53", "f16"),
+            ("sm_60", ", atomic f64"),
+            ("sm_70", ", atomic 16"),
+            ("sm_75", ", ex2.f16"),
+            ("sm_80", ", fma.bf16, min.f16, redux"),
+            ("sm_89", ", fp8"),
+            ("sm_90", ", bf16, elect, atomic bf16, atomic 128"),
+            ("sm_100", ", f32x2, 256 bits"),
+            ("sm_100a", ", fp4"),
+            ("sm_103f", ""),
+        ];
+        for (target, more) in steps {
+            expected += more;
+            assert_eq!(new(target), expected, "{target}");
         }
     }
 }

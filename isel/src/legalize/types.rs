@@ -5,6 +5,7 @@
 
 use ptxc_ir::builder::Cursor;
 use ptxc_ir::{Block, BlockCall, Extra, Inst, IntCC, Opcode, Scalar, Shape, Type, Value};
+use ptxc_targets::SpecialReg;
 use smallvec::SmallVec;
 
 use super::context::Context;
@@ -104,9 +105,10 @@ impl Context<'_> {
             Shape::Store => self.visit_store(inst),
             Shape::AtomicRmw | Shape::Cmpxchg => self.visit_atomic(inst),
             Shape::Gep => self.visit_gep(inst),
-            Shape::Call | Shape::CallIndirect | Shape::Return | Shape::Target | Shape::Asm | Shape::Sreg => {
+            Shape::Call | Shape::CallIndirect | Shape::Return | Shape::Target | Shape::Asm => {
                 self.visit_boundary(inst);
             }
+            Shape::Sreg => self.split_register(inst),
             Shape::Jump | Shape::Branch => self.split_branch_args(inst),
             Shape::Switch => {
                 self.split_branch_args(inst);
@@ -129,6 +131,26 @@ impl Context<'_> {
             | Shape::Redux
             | Shape::Elect => {}
         }
+    }
+
+    /// A special register of several components is read component by component.
+    fn split_register(&mut self, inst: Inst) {
+        let data = self.func.dfg.insts[inst].clone();
+        let Extra::Sreg(register) = data.extra else { return };
+        if register.lanes() <= 1 {
+            return;
+        }
+        let scalar = self.ty(self.func.dfg.result(inst, 0)).scalar();
+        let mut lanes = Lanes::new();
+        for component in ["x", "y", "z", "w"].iter().take(usize::from(register.lanes())) {
+            let name = format!("{}.{component}", register.name());
+            // The fourth component, which has no name of its own, reads as zero.
+            lanes.push(match SpecialReg::from_name(&name) {
+                Some(part) => self.builder().sreg(part, scalar).into(),
+                None => self.imm(scalar, 0).into(),
+            });
+        }
+        self.finish(inst, &lanes);
     }
 
     fn visit_arithmetic(&mut self, inst: Inst) {
