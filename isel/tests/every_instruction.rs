@@ -16,7 +16,7 @@ const BATCH: usize = 400;
 
 /// Refusals that are meant: a part of the message, and why it is right.
 const REFUSALS: &[(&str, &str)] = &[
-    ("needs sm_", "the instruction came with a later architecture and nothing can stand for it"),
+    (", target is sm_", "the instruction came with a later architecture and nothing can stand for it"),
     ("has only an approximation", "exact functions are a library's business"),
     ("has no instruction; call a library", "there are no approximations on f64"),
     ("conversion to ue8m0 rounds", "the format has no rounding to nearest in PTX"),

@@ -51,7 +51,7 @@ impl Context<'_> {
         }
         let bits = data.ty.bits();
         if bits == 128 && !self.features.compare_exchange(128) {
-            self.error(format!("atomic {} on {} needs sm_90", op.text(), data.ty));
+            self.error(format!("atomic {} on {} needs sm_90, target is {}", op.text(), data.ty, self.features.target));
             return;
         }
         if bits < 32 && !self.features.compare_exchange(bits) {
@@ -239,7 +239,7 @@ impl Context<'_> {
         if bits < 32 && !self.features.compare_exchange(bits) {
             self.cmpxchg_in_word(inst, &args, attrs, failure);
         } else if !self.features.compare_exchange(bits) {
-            self.error(format!("cmpxchg on {} needs sm_90", data.ty));
+            self.error(format!("cmpxchg on {} needs sm_90, target is {}", data.ty, self.features.target));
         }
     }
 

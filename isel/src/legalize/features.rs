@@ -12,6 +12,8 @@ use ptxc_targets::{RegType, Shape, Target, Tok, resolve};
 /// The capabilities of a target that legalization depends on, with the section of the PTX ISA.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Features {
+    /// The target.
+    pub target: Target,
     /// f16 arithmetic and comparison (9.7.4).
     pub f16: bool,
     /// `fma.rn.bf16`, `min`, `max`, `neg`, `abs` on bf16, `cvt` from f32 to bf16 (9.7.4.4, 9.7.9.22).
@@ -72,6 +74,7 @@ impl Features {
         let exchange = |mnemonic: &str, ty: Shape| has(target, mnemonic, &[ty, AT[0], AT[1], ty, ty]);
         let add = |mnemonic: &str, ty: Shape| has(target, mnemonic, &[ty, AT[0], AT[1], ty]);
         Features {
+            target,
             f16: has(target, "add.f16", &[HALF; 3]),
             bf16_fma: has(target, "fma.rn.bf16", &[HALF; 4]),
             bf16: has(target, "add.bf16", &[HALF; 3]),

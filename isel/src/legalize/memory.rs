@@ -85,7 +85,7 @@ impl Context<'_> {
             return None;
         }
         if size == 16 && !self.features.atomic16 {
-            self.error(format!("atomic {what} of {ty} needs sm_70"));
+            self.error(format!("atomic {what} of {ty} needs sm_70, target is {}", self.features.target));
             return None;
         }
         Some(Type::int(size as u32 * 8))

@@ -92,6 +92,8 @@ impl Context<'_> {
                     && matches!(flags.rounding(), Rounding::Zero | Rounding::Up)
                     && flags.contains(Flags::SAT)
             }
+            // Pairs of e2m1 lie in one byte, in registers that machine IR does not have.
+            Some(FloatKind::E2m1) => false,
             _ if is_fp8(to) => self.features.fp8 && nearest && flags.contains(Flags::SAT),
             _ => self.features.fp4 && nearest,
         }
@@ -99,7 +101,7 @@ impl Context<'_> {
 
     fn extend_narrow(&mut self, from: Type, to: Type, lanes: &[Lane]) -> Lanes {
         let native = if is_fp8(from) { self.features.fp8 } else { self.features.fp4 };
-        if !native || from.float_kind() == Some(FloatKind::Ue8m0) {
+        if !native || matches!(from.float_kind(), Some(FloatKind::Ue8m0 | FloatKind::E2m1)) {
             return lanes
                 .iter()
                 .map(|lane| {
