@@ -67,6 +67,8 @@ impl Context<'_> {
         if !native {
             return singles.iter().map(|lane| self.encode(flags, to, lane.lo).into()).collect();
         }
+        // Formats without infinity and NaN saturate in any case.
+        let flags = if is_fp8(to) { flags } else { flags | Flags::SAT };
         let mut result = Lanes::new();
         for pair in singles.chunks(2) {
             let second = pair.get(1).map_or_else(|| self.bits(Type::F32, 0), |lane| lane.lo);

@@ -262,11 +262,11 @@ impl<'a> Lower<'a> {
         self.func.depot = mir::Depot { size, align: max_align as u32 };
     }
 
-    /// Bytes and alignment of what an `alloca` allocates.
+    /// Bytes and alignment of what an `alloca` allocates; an empty object takes a byte, to have an address.
     fn alloca_size(&self, inst: Inst) -> Option<(u64, u64)> {
         let Extra::Alloca { ty, count, align } = self.ir.dfg.insts[inst].extra else { return None };
         let layout = self.env.module.layout_of(ty);
-        Some((layout.size.saturating_mul(u64::from(count)), u64::from(align).max(layout.align)))
+        Some((layout.size.saturating_mul(u64::from(count)).max(1), u64::from(align).max(layout.align)))
     }
 
     fn block(&mut self, block: Block, is_entry: bool) {

@@ -56,6 +56,28 @@ pub fn assemble(ptx: &str, target: Target, options: &[&str]) -> std::io::Result<
     Ok(Outcome { cubin, messages })
 }
 
+/// Reads one text without making code of it, some fifty times as fast: errors of the text are found, a few that only
+/// code generation meets are not. The outcome's cubin is empty.
+///
+/// # Errors
+/// Files or the process could not be handled.
+pub fn parse(ptx: &str, target: Target) -> std::io::Result<Outcome> {
+    let folder = tempfile::tempdir()?;
+    let input = folder.path().join("input.ptx");
+    std::fs::write(&input, ptx)?;
+    let virtual_name = format!("{target}").replace("sm_", "compute_");
+    let result = Command::new(ptxas(Release::for_target(target)))
+        .arg(format!("-arch={virtual_name}"))
+        .arg("-o")
+        .arg(folder.path().join("output"))
+        .arg(&input)
+        .output()?;
+    let text = [result.stdout, result.stderr].concat();
+    let folder_name = folder.path().display().to_string();
+    let messages = String::from_utf8_lossy(&text).replace(&format!("{folder_name}/"), "");
+    Ok(Outcome { cubin: result.status.success().then(Vec::new), messages })
+}
+
 /// Assembles all, as many at a time as there are processors. Returns the failures as `name for target: messages`, in
 /// the order of the jobs.
 pub fn assemble_all(jobs: &[Job]) -> Vec<String> {

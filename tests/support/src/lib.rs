@@ -5,5 +5,5 @@
 mod assemble;
 mod install;
 
-pub use assemble::{Job, Outcome, assemble, assemble_all, assembles};
+pub use assemble::{Job, Outcome, assemble, assemble_all, assembles, parse};
 pub use install::{Release, ptxas};
