@@ -198,6 +198,7 @@ impl Features {
     pub fn atomic_op(&self, op: AtomicOp, ty: Type) -> bool {
         use AtomicOp::*;
         let (bits, pair) = (ty.bits(), ty.is_vector());
+        // Of vectors, the pair in one register; wider ones are split.
         if pair && bits > 32 {
             return false;
         }
@@ -205,8 +206,6 @@ impl Features {
             Xchg => matches!(bits, 32 | 64) || (bits == 128 && self.atomic128),
             Add | Sub | And | Or | Xor | Smax | Smin | Umax | Umin => ty.is_int() && matches!(bits, 32 | 64),
             UincWrap | UdecWrap => ty == Type::I32,
-            // Of vectors the pair in one register; wider ones are loops.
-            Fadd if ty.lanes() > 2 => false,
             Fadd => match ty.float_kind() {
                 Some(FloatKind::F32) => !pair,
                 Some(FloatKind::F64) => !pair && self.atomic_f64,
