@@ -33,8 +33,9 @@ enum Compiled {
 
 /// One sample as PTX, its symbols made different from those of all others by `suffix`.
 fn compile(mut module: Module, target: Target, suffix: usize) -> Result<Compiled, String> {
-    // What the variables hold is not the instruction's business.
+    // What the variables hold and how parameters are aligned is not the instruction's business.
     module.globals.values_mut().for_each(|global| global.init = None);
+    module.funcs.values_mut().flat_map(|func| &mut func.sig.params).for_each(|param| param.attrs.align = 0);
     if let Err(errors) = ptxc_isel::legalize(&mut module, target) {
         return Ok(Compiled::Refused(errors[0].message.clone()));
     }
