@@ -47,6 +47,9 @@ struct Arguments {
     child: Option<String>,
 }
 
+/// Runs the kernels of a loaded module and compares.
+type Body = dyn Fn(&Gpu, &Module) -> Result<Outcome, Failure>;
+
 /// One module and what is checked about it.
 struct Test {
     /// Name of the example's file without suffix, or of the family of operations.
@@ -56,7 +59,7 @@ struct Test {
     /// The module's IR.
     source: String,
     /// Runs the kernels and compares.
-    body: Box<dyn Fn(&Gpu, &Module) -> Result<Outcome, Failure>>,
+    body: Box<Body>,
 }
 
 /// All tests, or the examples alone.

@@ -21,6 +21,9 @@ const FLOAT_SHAPES: [(Type, u32); 8] = [
     (Type::F64, 2),
 ];
 
+/// Combines two lanes; the result is cut to their width.
+type Combine = fn(u128, u128) -> u128;
+
 /// The lanes of a vector, the first lowest.
 fn lanes(ty: Type, count: u32, vector: u128) -> Vec<u128> {
     (0..count).map(|lane| vector >> (lane * ty.bits()) & ty.mask()).collect()
@@ -97,7 +100,7 @@ pub fn across_lanes() -> Vec<Operation> {
         let ty = Type::Int(bits);
         let whole = Type::Int(count * bits);
         let vector = format!("<{count} x i{bits}>");
-        let reductions: [(&str, fn(u128, u128) -> u128); 6] = [
+        let reductions: [(&str, Combine); 6] = [
             ("add", u128::wrapping_add),
             ("and", |x, y| x & y),
             ("or", |x, y| x | y),
