@@ -152,14 +152,25 @@ impl Printer<'_> {
         match data.op {
             Op::Ptx(opcode) => {
                 self.begin(text, data.guard);
-                text.push(self.module.opcodes.text(opcode));
-                self.names.operands(text, operands);
+                let mnemonic = self.module.opcodes.text(opcode);
+                match mnemonic.strip_suffix(".unified") {
+                    // It stands behind the address (PTX ISA 9.7.10.8).
+                    Some(mnemonic) => {
+                        text.push(mnemonic);
+                        self.names.unified_operands(text, operands);
+                    }
+                    None => {
+                        text.push(mnemonic);
+                        self.names.operands(text, operands);
+                    }
+                }
                 text.push(";\n");
             }
             Op::Copy(class) => {
                 self.begin(text, data.guard);
-                text.push("mov.");
-                text.push(class.ptx_type().text());
+                // There is no `mov` of bytes.
+                text.push(if class == RegClass::B8 { "cvt.u8.u8" } else { "mov." });
+                text.push(if class == RegClass::B8 { "" } else { class.ptx_type().text() });
                 self.names.operands(text, operands);
                 text.push(";\n");
             }

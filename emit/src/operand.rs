@@ -22,14 +22,14 @@ pub(crate) struct FunctionNames<'a> {
     /// Class and number within the class, from 1, of each register.
     pub registers: SecondaryMap<VReg, (Option<RegClass>, u32)>,
     /// Number of registers in each class.
-    pub counts: [u32; 5],
+    pub counts: [u32; RegClass::ALL.len()],
 }
 
 impl<'a> FunctionNames<'a> {
     /// Numbers registers densely within their class.
     pub fn number(func: &Function, names: &'a Names, index: usize) -> FunctionNames<'a> {
         let mut registers = SecondaryMap::with_capacity(func.vregs.len());
-        let mut counts = [0u32; 5];
+        let mut counts = [0u32; RegClass::ALL.len()];
         for (vreg, &class) in func.vregs.iter() {
             counts[class as usize] += 1;
             registers[vreg] = (Some(class), counts[class as usize]);
@@ -63,6 +63,17 @@ impl<'a> FunctionNames<'a> {
         }
     }
 
+    /// [`FunctionNames::operands`] with `.unified` behind addresses.
+    pub fn unified_operands(&self, text: &mut Text, operands: &[Operand]) {
+        for (i, slots) in top_level(operands).enumerate() {
+            text.push(if i > 0 { ", " } else { " " });
+            self.operand(text, slots, 0);
+            if let Some(Operand::Open(GroupKind::Address, _)) = slots.first() {
+                text.push(".unified");
+            }
+        }
+    }
+
     /// One operand with its group and offsets.
     pub fn operand(&self, text: &mut Text, slots: &[Operand], depth: u32) {
         let Some((&first, mut rest)) = slots.split_first() else {
@@ -77,8 +88,8 @@ impl<'a> FunctionNames<'a> {
             single => self.single(text, single),
         }
         for &slot in rest {
-            if let Operand::Offset(n) = slot {
-                text.offset(n);
+            if !slot.is_element() {
+                self.single(text, slot);
             }
         }
     }
@@ -89,6 +100,10 @@ impl<'a> FunctionNames<'a> {
             Operand::Def(v) | Operand::Use(v) | Operand::DefUse { def: v, .. } => self.register(text, v),
             Operand::UseNot(v) => {
                 text.char('!');
+                self.register(text, v);
+            }
+            Operand::UseMinus(v) => {
+                text.char('-');
                 self.register(text, v);
             }
             Operand::Imm(n) => text.signed(n),
@@ -120,6 +135,10 @@ impl<'a> FunctionNames<'a> {
             Operand::SReg(register) => text.push(register.name()),
             Operand::Label(block) => self.label(text, block),
             Operand::Offset(n) => text.offset(n),
+            Operand::Lanes(lanes) => {
+                text.char('.');
+                text.push(lanes.text());
+            }
             Operand::Open(..) => {}
         }
     }

@@ -335,7 +335,18 @@ impl Shapes<'_> {
     fn of(&self, operands: &[Operand], at: usize) -> Option<Shape> {
         Some(match operands[at] {
             Operand::Def(v) | Operand::Use(v) | Operand::DefUse { def: v, .. } => {
-                Shape::Register(self.func.vregs[v].ptx_type())
+                let ty = self.func.vregs[v].ptx_type();
+                match operands.get(at + 1) {
+                    Some(Operand::Lanes(lanes)) => Shape::Selected(ty, lanes.selector()),
+                    _ => Shape::Register(ty),
+                }
+            }
+            Operand::UseMinus(v) => {
+                let lanes = match operands.get(at + 1) {
+                    Some(Operand::Lanes(lanes)) => Some(lanes.selector()),
+                    _ => None,
+                };
+                Shape::Minus(self.func.vregs[v].ptx_type(), lanes)
             }
             Operand::UseNot(_) => Shape::NegatedPredicate,
             Operand::Imm(_) => Shape::Immediate,
@@ -349,9 +360,9 @@ impl Shapes<'_> {
             },
             Operand::RetParam(..) => Shape::Variable(Space::Param),
             Operand::Depot(_) => Shape::Variable(Space::Local),
-            Operand::SReg(register) => Shape::SpecialOf(register.ty()),
+            Operand::SReg(register) => special_shape(register),
             Operand::Label(_) => Shape::Label,
-            Operand::Offset(_) => return None,
+            Operand::Offset(_) | Operand::Lanes(_) => return None,
             Operand::Open(kind, n) => {
                 let inside = operands.get(at + 1..at + 1 + usize::from(n)).unwrap_or_default();
                 let elements = ptxc_mir::operand::top_level(inside).count();
@@ -386,12 +397,15 @@ impl Shapes<'_> {
                 Operand::Def(v) | Operand::Use(v) | Operand::DefUse { def: v, .. } => self.func.vregs[v] as u64,
                 Operand::UseNot(_) => 5,
                 Operand::Imm(_) => 6,
+                Operand::UseMinus(v) => 128 + self.func.vregs[v] as u64,
+                Operand::Lanes(lanes) => lanes.text().bytes().fold(160, |code, byte| code << 8 | u64::from(byte)),
                 Operand::Offset(_) => continue,
                 Operand::Open(kind, n) => 16 + (kind as u64) + (u64::from(n) << 8),
                 _ => match self.of(operands, i) {
                     Some(Shape::Variable(space)) => 32 + space as u64,
                     Some(Shape::Opaque(ty)) => 64 + ty as u64,
                     Some(Shape::SpecialOf(ty)) => 96 + ty as u64,
+                    Some(Shape::WideRegister(ty, lanes)) => 96 + ty as u64 + (u64::from(lanes) << 8),
                     Some(Shape::Float(double)) => 7 + u64::from(double == Some(true)),
                     Some(Shape::Sink) => 9,
                     Some(Shape::Label) => 10,
@@ -401,6 +415,14 @@ impl Shapes<'_> {
             hash = (hash.rotate_left(5) ^ code).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
         hash
+    }
+}
+
+/// A special register of several lanes is a vector register (PTX ISA 10).
+fn special_shape(register: ptxc_targets::SpecialReg) -> Shape {
+    match register.lanes() {
+        1 => Shape::SpecialOf(register.ty()),
+        lanes => Shape::WideRegister(register.ty(), lanes),
     }
 }
 

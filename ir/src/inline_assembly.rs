@@ -5,7 +5,7 @@
 //! registers, has labels or blocks, writes its inputs or reads a result before it is written stays as it is, and so does
 //! one that the table does not know.
 
-use ptxc_targets::{NodeKind, Role, SpecialReg, Statement, Tok};
+use ptxc_targets::{Lanes, NodeKind, Role, SpecialReg, Statement, Tok};
 use smallvec::SmallVec;
 
 use crate::dfg::Dfg;
@@ -183,8 +183,11 @@ impl Reading<'_> {
     }
 
     fn leaf(&self, node: &ptxc_targets::Node, dest: bool, out: &mut Operation) -> Option<()> {
-        if node.selector.is_some() || node.index || (node.minus && node.kind == NodeKind::Name) {
+        if node.index {
             return None;
+        }
+        if node.selector.is_some() || (node.minus && node.kind == NodeKind::Name) {
+            return self.part(node, dest, out);
         }
         let operand = match node.kind {
             NodeKind::Sink => TargetOperand::Sink,
@@ -215,6 +218,28 @@ impl Reading<'_> {
             },
         };
         out.operands.push(operand);
+        Some(())
+    }
+
+    /// `$0.b1`, `-$0` and their like.
+    fn part(&self, node: &ptxc_targets::Node, dest: bool, out: &mut Operation) -> Option<()> {
+        let (text, lanes) = match node.text.split_once('.') {
+            Some((text, lanes)) => (text, Some(Lanes::from_text(lanes)?)),
+            None => (node.text, None),
+        };
+        if dest {
+            let index = placeholder(text).filter(|n| usize::from(*n) < self.written.len())?;
+            if node.minus || !out.operands.is_empty() {
+                return None;
+            }
+            out.results.push(index);
+            out.operands.push(TargetOperand::ResultPart { result: 0, lanes: lanes? });
+            return Some(());
+        }
+        let source = self.source(text)?;
+        out.args.push(source);
+        let arg = out.args.len() as u16 - 1;
+        out.operands.push(TargetOperand::Part { arg, lanes, minus: node.minus });
         Some(())
     }
 

@@ -1,7 +1,7 @@
 //! The data of one instruction.
 
 use cranelift_entity::{EntityList, ListPool};
-use ptxc_targets::{SpecialReg, Tok};
+use ptxc_targets::{Lanes, SpecialReg, Tok};
 use smallvec::SmallVec;
 
 use crate::entities::{Block, FuncId, GlobalId, MaskId, SigId, SwitchId, TargetOpId, Value};
@@ -188,6 +188,22 @@ pub enum TargetOperand {
     Arg(u16),
     /// The argument, negated (`!%p`).
     ArgNot(u16),
+    /// The argument, negated as a number (`-%a`), or some of its lanes (`b0(%a)`), or both (PTX ISA 9.7.20).
+    Part {
+        /// Argument index.
+        arg: u16,
+        /// Which lanes; all without.
+        lanes: Option<Lanes>,
+        /// Negated.
+        minus: bool,
+    },
+    /// The result, of which these lanes are written and the others come from the last source (PTX ISA 9.7.20).
+    ResultPart {
+        /// Result index.
+        result: u16,
+        /// Which lanes.
+        lanes: Lanes,
+    },
     /// The register is read through the argument and written as the result (accumulators).
     InOut {
         /// Result index.

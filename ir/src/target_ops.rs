@@ -76,10 +76,19 @@ pub(crate) fn shapes(
             TargetOperand::Result(index) => Shape::Register(result(index)?),
             TargetOperand::Arg(index) | TargetOperand::InOut { arg: index, .. } => Shape::Register(register(index)?),
             TargetOperand::ArgNot(_) => Shape::NegatedPredicate,
+            TargetOperand::ResultPart { result: index, lanes } => Shape::Selected(result(index)?, lanes.selector()),
+            TargetOperand::Part { arg, lanes, minus: true } => {
+                Shape::Minus(register(arg)?, lanes.map(|lanes| lanes.selector()))
+            }
+            TargetOperand::Part { arg, lanes: Some(lanes), .. } => Shape::Selected(register(arg)?, lanes.selector()),
+            TargetOperand::Part { arg, .. } => Shape::Register(register(arg)?),
             TargetOperand::Imm(value) => Shape::Integer(value),
             TargetOperand::F32(_) => Shape::Float(Some(false)),
             TargetOperand::F64(_) => Shape::Float(Some(true)),
             TargetOperand::Sink => Shape::Sink,
+            TargetOperand::Sreg(register) if register.lanes() > 1 => {
+                Shape::WideRegister(register.ty(), register.lanes())
+            }
             TargetOperand::Sreg(register) => Shape::SpecialOf(register.ty()),
             TargetOperand::Global(id, _) => match module.globals.get(id)?.kind {
                 GlobalKind::Variable(space) => Shape::Variable(table_space(space)),

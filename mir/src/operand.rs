@@ -11,7 +11,7 @@
 //! Passes that only want registers walk the slice and ignore the rest; nobody needs a tree.
 
 use crate::entities::{Block, SymId, VReg};
-use ptxc_targets::SpecialReg;
+use ptxc_targets::{Lanes, SpecialReg};
 
 /// How a group of operands is bracketed in PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,8 @@ pub enum Operand {
     Use(VReg),
     /// A predicate it reads negated, `!%p`.
     UseNot(VReg),
+    /// A register it reads negated, `-%r`, as `vmad` allows (PTX ISA 9.7.20.1).
+    UseMinus(VReg),
     /// One PTX operand that is read and written (`wgmma` and `tcgen05` accumulators, read-modify-write registers).
     /// In SSA the old and the new value are two registers; register assignment makes them one.
     DefUse {
@@ -67,6 +69,8 @@ pub enum Operand {
     Open(GroupKind, u16),
     /// A byte offset on the operand before it, `+n`. Not counted as an element by itself.
     Offset(i64),
+    /// The bytes or halves taken of the register before it, `.b0`. Not counted as an element by itself.
+    Lanes(Lanes),
 }
 
 /// A register operand as register assignment, liveness and scheduling see it.
@@ -90,7 +94,7 @@ impl Operand {
     pub fn reg(self) -> Option<RegUse> {
         match self {
             Operand::Def(v) => Some(RegUse::Def(v)),
-            Operand::Use(v) | Operand::UseNot(v) => Some(RegUse::Use(v)),
+            Operand::Use(v) | Operand::UseNot(v) | Operand::UseMinus(v) => Some(RegUse::Use(v)),
             Operand::DefUse { def, used } => Some(RegUse::Tied { def, used }),
             _ => None,
         }
@@ -107,7 +111,7 @@ impl Operand {
     /// The register this operand reads.
     pub fn used(self) -> Option<VReg> {
         match self {
-            Operand::Use(v) | Operand::UseNot(v) | Operand::DefUse { used: v, .. } => Some(v),
+            Operand::Use(v) | Operand::UseNot(v) | Operand::UseMinus(v) | Operand::DefUse { used: v, .. } => Some(v),
             _ => None,
         }
     }
@@ -115,7 +119,7 @@ impl Operand {
     /// Replaces the register that is read, keeping negation and tie.
     pub fn set_used(&mut self, to: VReg) {
         match self {
-            Operand::Use(v) | Operand::UseNot(v) | Operand::DefUse { used: v, .. } => *v = to,
+            Operand::Use(v) | Operand::UseNot(v) | Operand::UseMinus(v) | Operand::DefUse { used: v, .. } => *v = to,
             _ => {}
         }
     }
@@ -128,9 +132,9 @@ impl Operand {
         }
     }
 
-    /// Whether this slot begins a PTX operand of its own (an offset only extends the one before it).
+    /// Whether this slot begins a PTX operand of its own (offsets and lanes only extend the one before).
     pub fn is_element(self) -> bool {
-        !matches!(self, Operand::Offset(_))
+        !matches!(self, Operand::Offset(_) | Operand::Lanes(_))
     }
 }
 
@@ -154,7 +158,7 @@ impl<'a> Iterator for TopLevel<'a> {
             Operand::Open(_, n) => 1 + usize::from(*n),
             _ => 1,
         };
-        while matches!(self.rest.get(len), Some(Operand::Offset(_))) {
+        while self.rest.get(len).is_some_and(|slot| !slot.is_element()) {
             len += 1;
         }
         let (head, tail) = self.rest.split_at(len.min(self.rest.len()));

@@ -202,6 +202,10 @@ impl Printer<'_> {
                 self.out.push('!');
                 self.vreg(v);
             }
+            Operand::UseMinus(v) => {
+                self.out.push('-');
+                self.vreg(v);
+            }
             Operand::DefUse { def, used } => {
                 self.vreg(def);
                 self.out.push('=');
@@ -230,10 +234,13 @@ impl Printer<'_> {
             Operand::SReg(register) => self.out.push_str(register.name()),
             Operand::Label(block) => write!(self.out, "{block}")?,
             Operand::Offset(n) => self.offset(n)?,
+            Operand::Lanes(lanes) => write!(self.out, ".{lanes}")?,
         }
         for &slot in rest {
-            if let Operand::Offset(n) = slot {
-                self.offset(n)?;
+            match slot {
+                Operand::Offset(n) => self.offset(n)?,
+                Operand::Lanes(lanes) => write!(self.out, ".{lanes}")?,
+                _ => {}
             }
         }
         Ok(())

@@ -9,7 +9,10 @@ use ptxc_targets::RegType;
 pub enum RegClass {
     /// A predicate, `.pred`.
     Pred,
-    /// 16 bits. Eight-bit values also live here: PTX has no arithmetic on `.b8` registers.
+    /// 8 bits: only for operands of target operations that take nothing wider (`cvt.rn.satfinite.e2m1x2.f32`). PTX
+    /// has no arithmetic on `.b8` registers, so all other values of eight bits live in 16.
+    B8,
+    /// 16 bits.
     B16,
     /// 32 bits.
     B32,
@@ -21,12 +24,14 @@ pub enum RegClass {
 
 impl RegClass {
     /// All classes, in declaration order.
-    pub const ALL: [RegClass; 5] = [RegClass::Pred, RegClass::B16, RegClass::B32, RegClass::B64, RegClass::B128];
+    pub const ALL: [RegClass; 6] =
+        [RegClass::Pred, RegClass::B8, RegClass::B16, RegClass::B32, RegClass::B64, RegClass::B128];
 
     /// Width in bits; 1 for a predicate.
     pub const fn bits(self) -> u32 {
         match self {
             RegClass::Pred => 1,
+            RegClass::B8 => 8,
             RegClass::B16 => 16,
             RegClass::B32 => 32,
             RegClass::B64 => 64,
@@ -59,6 +64,7 @@ impl RegClass {
     pub const fn prefix(self) -> &'static str {
         match self {
             RegClass::Pred => "%p",
+            RegClass::B8 => "%rb",
             RegClass::B16 => "%rs",
             RegClass::B32 => "%r",
             RegClass::B64 => "%rd",
@@ -70,6 +76,7 @@ impl RegClass {
     pub const fn ptx_type(self) -> RegType {
         match self {
             RegClass::Pred => RegType::Pred,
+            RegClass::B8 => RegType::B8,
             RegClass::B16 => RegType::B16,
             RegClass::B32 => RegType::B32,
             RegClass::B64 => RegType::B64,

@@ -104,7 +104,9 @@ fn operands(func: &Function, inst: ptxc_mir::Inst) -> Vec<ra::Operand> {
     }
     for operand in func.inst_operands(inst) {
         match *operand {
-            Operand::Use(v) | Operand::UseNot(v) => list.push(ra::Operand::any_use(vreg(func, v))),
+            Operand::Use(v) | Operand::UseNot(v) | Operand::UseMinus(v) => {
+                list.push(ra::Operand::any_use(vreg(func, v)));
+            }
             Operand::Def(v) => list.push(ra::Operand::any_def(vreg(func, v))),
             Operand::DefUse { def, used } => {
                 // A reused input must be in a register to regalloc2; there it is the exception.

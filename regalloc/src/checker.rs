@@ -197,7 +197,9 @@ impl Checker<'_> {
         }
         for (&a, &b) in old.iter().zip(new) {
             match (a, b) {
-                (Operand::Use(v), Operand::Use(r)) | (Operand::UseNot(v), Operand::UseNot(r)) => reads.push((v, r)),
+                (Operand::Use(v), Operand::Use(r))
+                | (Operand::UseNot(v), Operand::UseNot(r))
+                | (Operand::UseMinus(v), Operand::UseMinus(r)) => reads.push((v, r)),
                 (Operand::Def(v), Operand::Def(r)) => writes.push((v, r)),
                 (Operand::DefUse { def, used }, Operand::DefUse { def: r, .. }) => {
                     reads.push((used, r));

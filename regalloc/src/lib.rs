@@ -56,7 +56,7 @@ pub struct Stats {
     /// Blocks made on critical edges to hold moves.
     pub edge_blocks: u32,
     /// PTX registers, in the order of [`ptxc_mir::RegClass::ALL`].
-    pub registers: [u32; 5],
+    pub registers: [u32; ptxc_mir::RegClass::ALL.len()],
     /// Block arguments and ties that needed no move.
     pub coalesced: u32,
 }

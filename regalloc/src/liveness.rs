@@ -216,7 +216,7 @@ fn inst_uses(func: &Function, inst: Inst, mut f: impl FnMut(VReg, Place)) {
     }
     for operand in operands {
         match *operand {
-            Operand::Use(v) | Operand::UseNot(v) => {
+            Operand::Use(v) | Operand::UseNot(v) | Operand::UseMinus(v) => {
                 f(v, if func.class(v) == RegClass::Pred { read_pred } else { read });
             }
             Operand::DefUse { def, used } => {

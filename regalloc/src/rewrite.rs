@@ -108,7 +108,9 @@ impl Rewriter<'_> {
         }
         for operand in func.inst_operands_mut(inst) {
             match operand {
-                Operand::Def(v) | Operand::Use(v) | Operand::UseNot(v) => *v = self.registers.get(*v),
+                Operand::Def(v) | Operand::Use(v) | Operand::UseNot(v) | Operand::UseMinus(v) => {
+                    *v = self.registers.get(*v);
+                }
                 Operand::DefUse { def, used } => {
                     *def = self.registers.get(*def);
                     let from = self.registers.get(*used);

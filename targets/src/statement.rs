@@ -530,7 +530,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A selector of bytes or halves: a letter and digits.
-fn selector(part: &str) -> Option<Selector> {
+pub(crate) fn selector(part: &str) -> Option<Selector> {
     let digits = part.get(1..)?.as_bytes();
     let count = digits.len() as u8;
     let highest = digits.iter().max()?.checked_sub(b'0')?;

@@ -523,6 +523,17 @@ impl OneInst<'_, '_> {
                 self.arg(usize::from(index));
                 Ok(())
             }
+            TargetOperand::Part { arg, lanes, minus } => {
+                self.put(if minus { "-" } else { "" });
+                if let Some(lanes) = lanes {
+                    self.put(lanes.text());
+                    self.put("(");
+                }
+                self.untyped(usize::from(arg), Type::INVALID);
+                self.put(if lanes.is_some() { ")" } else { "" });
+                Ok(())
+            }
+            TargetOperand::ResultPart { lanes, .. } => write!(self.p.out, "{lanes}(_)"),
             TargetOperand::Imm(n) => write!(self.p.out, "{n}"),
             TargetOperand::F32(bits) => write!(self.p.out, "0f{bits:08X}"),
             TargetOperand::F64(bits) => write!(self.p.out, "0d{bits:016X}"),

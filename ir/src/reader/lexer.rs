@@ -328,6 +328,11 @@ impl Lexer<'_> {
         while self.peek(0) == Some(b':') && self.peek(1) == Some(b':') && self.class(2) & (START | DIGIT) != 0 {
             self.at += 2;
             self.name();
+            // `sp::2:4` is one piece.
+            if self.peek(0) == Some(b':') && self.class(1) & DIGIT != 0 && self.bytes[self.at - 1].is_ascii_digit() {
+                self.at += 1;
+                self.name();
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! Operands are read as they stand; the table then says which of its forms has as many destinations as there are names
 //! left of `=`, and what types they have.
 
-use ptxc_targets::{FormError, Kind as OperandKind, OperandDesc, Role, SpecialReg, Tok};
+use ptxc_targets::{FormError, Kind as OperandKind, Lanes, OperandDesc, Role, SpecialReg, Tok};
 use smallvec::{SmallVec, smallvec};
 
 use super::PResult;
@@ -127,6 +127,16 @@ impl<'a> Body<'_, 'a> {
                 let value = self.any_operand(c, Type::I32)?;
                 Ok(TargetOperand::Arg(out.arg(value)))
             }
+            Kind::Minus => {
+                c.advance();
+                if let Some(lanes) = Lanes::from_text(c.text())
+                    && let TargetOperand::Part { arg, .. } = self.lanes(c, out)?
+                {
+                    return Ok(TargetOperand::Part { arg, lanes: Some(lanes), minus: true });
+                }
+                let value = self.any_operand(c, Type::I32)?;
+                Ok(TargetOperand::Part { arg: out.arg(value), lanes: None, minus: true })
+            }
             Kind::Number => {
                 c.advance();
                 immediate(c, token, double)
@@ -148,6 +158,7 @@ impl<'a> Body<'_, 'a> {
                 c.advance();
                 Ok(TargetOperand::Sink)
             }
+            Kind::Word if Lanes::from_text(c.text()).is_some() => self.lanes(c, out),
             Kind::Word if c.text().starts_with("sreg.") => {
                 c.advance();
                 let name = c.lexeme(token).strip_prefix("sreg.").unwrap_or("");
@@ -164,6 +175,24 @@ impl<'a> Body<'_, 'a> {
             }
             _ => Err(c.expected("an operand")),
         }
+    }
+
+    /// `b0(%a)`: some lanes of a value; `b0(_)` as first operand: the lanes of the result that are written.
+    fn lanes(&mut self, c: &mut Cursor<'_, 'a>, out: &mut Operands) -> PResult<TargetOperand> {
+        let token = c.advance();
+        let Some(lanes) = Lanes::from_text(c.lexeme(token)) else { return Err(c.expected("an operand")) };
+        c.punct(Kind::LParen)?;
+        let operand = if c.eat_word("_") {
+            if !out.list.is_empty() {
+                return Err(c.error_at(token, "the lanes of the result stand before all operands"));
+            }
+            TargetOperand::ResultPart { result: 0, lanes }
+        } else {
+            let value = self.any_operand(c, Type::I32)?;
+            TargetOperand::Part { arg: out.arg(value), lanes: Some(lanes), minus: false }
+        };
+        c.punct(Kind::RParen)?;
+        Ok(operand)
     }
 
     /// Finds the form whose destinations are the names left of `=`.
@@ -221,12 +250,23 @@ impl<'a> Body<'_, 'a> {
         operands: &mut Operands,
     ) -> Option<Plan> {
         let mut plan = Plan { operands: Vec::new(), results: Vec::new() };
+        let part = operands.list.first().copied().filter(|o| matches!(o, TargetOperand::ResultPart { .. }));
+        if part.is_some() && dests.is_empty() {
+            return None;
+        }
         for (index, dest) in dests.iter().enumerate() {
             if dest.opens_pair {
                 plan.operands.push(TargetOperand::Group(GroupKind::Pair, 2));
             }
             if index < sinks {
                 plan.operands.push(TargetOperand::Sink);
+                continue;
+            }
+            if index == 0
+                && let Some(part) = part
+            {
+                plan.operands.push(part);
+                plan.results.push(dest.ty);
                 continue;
             }
             if let Some(len) = dest.vector {
@@ -237,7 +277,7 @@ impl<'a> Body<'_, 'a> {
                 plan.results.push(dest.ty);
             }
         }
-        let mut written = operands.list.get(sinks..)?.to_vec();
+        let mut written = operands.list.get(sinks + usize::from(part.is_some())..)?.to_vec();
         if let Some(desc) = inout {
             let end = operand_len(&written);
             for operand in &mut written[..end] {

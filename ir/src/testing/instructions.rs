@@ -1,6 +1,6 @@
 //! One instruction of a given opcode, with operands and attributes that the verifier accepts.
 
-use ptxc_targets::{SpecialReg, Tok, tok};
+use ptxc_targets::{Lanes, SpecialReg, Tok, tok};
 
 use super::Rng;
 use super::types::{all_types, controlling_types};
@@ -369,7 +369,8 @@ fn target(o: &mut dyn Operands, b: &mut FunctionBuilder) {
     let pair = Group(GroupKind::Pair, 2);
     let tid = SpecialReg::from_name("tid.y").map_or(Imm(0), Sreg);
     type Form = (&'static [Tok], Vec<TargetOperand>, Vec<Type>, &'static [Type]);
-    let forms: [Form; 8] = [
+    let lanes = |text: &str| Lanes::from_text(text);
+    let forms: [Form; 9] = [
         (&[tok::MAD, tok::LO, tok::S32], vec![Result(0), Arg(0), Arg(1), Imm(-7)], vec![i32, i32], &[Type::I32]),
         (
             &[tok::LD, tok::GLOBAL, tok::V2, tok::B32],
@@ -396,6 +397,17 @@ fn target(o: &mut dyn Operands, b: &mut FunctionBuilder) {
             &[Type::I32, Type::I1],
         ),
         (&[tok::MOV, tok::U32], vec![Result(0), tid], vec![], &[Type::I32]),
+        (
+            &[tok::VSUB, tok::U32, tok::U32, tok::U32],
+            vec![
+                lanes("h1").map_or(Result(0), |lanes| TargetOperand::ResultPart { result: 0, lanes }),
+                TargetOperand::Part { arg: 0, lanes: lanes("b3"), minus: false },
+                Arg(1),
+                Arg(0),
+            ],
+            vec![i32, i32],
+            &[Type::I32],
+        ),
         (
             &[tok::FMA, tok::RN, tok::F32],
             vec![Result(0), Arg(0), TargetOperand::F32(0x7fc0_0000), Arg(0)],

@@ -25,8 +25,12 @@ pub(super) fn check(view: &View) -> Checked {
     };
     for operand in operands {
         match *operand {
-            TargetOperand::Arg(index) | TargetOperand::ArgNot(index) => arg(index, &mut sound),
-            TargetOperand::Result(index) => result(index, &mut sound),
+            TargetOperand::Arg(index) | TargetOperand::ArgNot(index) | TargetOperand::Part { arg: index, .. } => {
+                arg(index, &mut sound);
+            }
+            TargetOperand::Result(index) | TargetOperand::ResultPart { result: index, .. } => {
+                result(index, &mut sound);
+            }
             TargetOperand::InOut { result: r, arg: a } => {
                 result(r, &mut sound);
                 arg(a, &mut sound);

@@ -17,6 +17,7 @@ pub(super) type Toks = SmallVec<[Tok; 12]>;
 pub(super) fn untyped_tok(class: RegClass) -> Tok {
     match class {
         RegClass::Pred => tok::PRED,
+        RegClass::B8 => tok::B8,
         RegClass::B16 => tok::B16,
         RegClass::B32 => tok::B32,
         RegClass::B64 => tok::B64,

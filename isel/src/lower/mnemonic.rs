@@ -217,7 +217,8 @@ pub fn unsigned(ty: Type) -> Suffix {
 pub fn untyped(class: RegClass) -> Suffix {
     match class {
         RegClass::Pred => Suffix::Pred,
-        RegClass::B16 => Suffix::B16,
+        // No value of selection is in eight bits.
+        RegClass::B8 | RegClass::B16 => Suffix::B16,
         RegClass::B32 => Suffix::B32,
         RegClass::B64 => Suffix::B64,
         RegClass::B128 => Suffix::B128,

@@ -33,7 +33,18 @@ impl Lower<'_> {
     fn shape(&self, operands: &[Operand], at: usize) -> Option<Shape> {
         Some(match operands[at] {
             Operand::Def(v) | Operand::Use(v) | Operand::DefUse { def: v, .. } => {
-                Shape::Register(self.func.class(v).ptx_type())
+                let ty = self.func.class(v).ptx_type();
+                match operands.get(at + 1) {
+                    Some(Operand::Lanes(lanes)) => Shape::Selected(ty, lanes.selector()),
+                    _ => Shape::Register(ty),
+                }
+            }
+            Operand::UseMinus(v) => {
+                let lanes = match operands.get(at + 1) {
+                    Some(Operand::Lanes(lanes)) => Some(lanes.selector()),
+                    _ => None,
+                };
+                Shape::Minus(self.func.class(v).ptx_type(), lanes)
             }
             Operand::UseNot(_) => Shape::NegatedPredicate,
             Operand::Imm(_) => Shape::Immediate,
@@ -43,9 +54,10 @@ impl Lower<'_> {
             Operand::Sym(symbol, _) => self.symbol_shape(symbol),
             Operand::Param(..) | Operand::RetParam(..) => Shape::Variable(ptxc_targets::Space::Param),
             Operand::Depot(_) => Shape::Variable(ptxc_targets::Space::Local),
+            Operand::SReg(register) if register.lanes() > 1 => Shape::WideRegister(register.ty(), register.lanes()),
             Operand::SReg(register) => Shape::SpecialOf(register.ty()),
             Operand::Label(_) => Shape::Label,
-            Operand::Offset(_) => return None,
+            Operand::Offset(_) | Operand::Lanes(_) => return None,
             Operand::Open(kind, n) => {
                 let inside = operands.get(at + 1..at + 1 + usize::from(n)).unwrap_or_default();
                 let elements = top_level(inside).count();

@@ -2,6 +2,7 @@
 
 use ptxc_ir::{Extra, GroupKind, Inst, TargetOp, TargetOperand, Type, Value};
 use ptxc_mir::{self as mir, AsmData, AsmPiece, Guard, Operand, RegClass, VReg};
+use ptxc_targets::{Tok, tok};
 use smallvec::SmallVec;
 
 use super::{Lower, Output};
@@ -13,6 +14,16 @@ fn group_kind(kind: GroupKind) -> mir::GroupKind {
         GroupKind::Pair => mir::GroupKind::Pair,
         GroupKind::Paren => mir::GroupKind::Paren,
     }
+}
+
+/// A target operation on its way to machine IR.
+struct Operation {
+    inst: Inst,
+    /// The registers that it writes.
+    results: SmallVec<[VReg; 8]>,
+    guarded: bool,
+    /// Operands of eight bits are in `.b8` registers.
+    bytes: bool,
 }
 
 impl Lower<'_> {
@@ -31,7 +42,7 @@ impl Lower<'_> {
     fn known(
         &mut self,
         inst: Inst,
-        toks: &[ptxc_targets::Tok],
+        toks: &[Tok],
         guard: Option<(u16, bool)>,
         operands: &[TargetOperand],
     ) {
@@ -40,6 +51,7 @@ impl Lower<'_> {
             Guard { pred: self.reg_of(value), negated }
         });
         let results: SmallVec<[VReg; 8]> = self.result_registers(inst);
+<<<<<<< HEAD
         let mut out: SmallVec<[Operand; 16]> = SmallVec::new();
         let mut open = OpenGroups::default();
         let mut rest = operands;
@@ -59,10 +71,30 @@ impl Lower<'_> {
         }
         let op = self.tok_opcode(toks);
         let made = self.emit_op(mir::Op::Ptx(op), &out);
+=======
+        let mut op = Operation { inst, results: results.clone(), guarded: guard.is_some(), bytes: takes_bytes(toks) };
+        // Results of eight bits are written to registers of their own, from which they are widened.
+        if op.bytes {
+            for (at, value) in self.ir.dfg.results(inst).enumerate() {
+                if self.ty(value).bits() == 8 {
+                    op.results[at] = self.new_reg(RegClass::B8);
+                }
+            }
+        }
+        let out = self.operands(&op, operands);
+        let opcode = self.tok_opcode(toks);
+        let made = self.emit_op(mir::Op::Ptx(opcode), &out);
+>>>>>>> 3f1da04 (Target operations: lanes, negation, eight-bit registers, unified addresses; every form of the tables as IR)
         self.func.insts[made].guard = guard;
+        for (wide, written) in results.iter().zip(&op.results) {
+            if wide != written {
+                self.emit_toks(&[tok::CVT, tok::U16, tok::U8], &[Operand::Def(*wide), Operand::Use(*written)]);
+            }
+        }
         self.bind_raw(inst, &results);
     }
 
+<<<<<<< HEAD
     /// `[pointer]` or `[pointer+n]` with what can be folded into it. Returns how many operands after the group's opening
     /// were taken.
     fn folded_address(
@@ -94,6 +126,34 @@ impl Lower<'_> {
         }
         self.bracketed(address, out);
         Some(taken)
+=======
+    /// All operands. The IR counts a group's operands at its own nesting level; the machine IR counts slots.
+    fn operands(&mut self, op: &Operation, operands: &[TargetOperand]) -> SmallVec<[Operand; 16]> {
+        let mut out: SmallVec<[Operand; 16]> = SmallVec::new();
+        // The open groups: their slot, and how many operands are still to come.
+        let mut open: SmallVec<[(usize, u16); 4]> = SmallVec::new();
+        for operand in operands {
+            if let Some((_, left)) = open.last_mut() {
+                *left -= 1;
+            }
+            if let TargetOperand::Group(_, len) = operand {
+                open.push((out.len(), *len));
+            }
+            let slot = self.operand(op, *operand);
+            out.push(slot);
+            if let TargetOperand::Part { lanes: Some(lanes), .. } | TargetOperand::ResultPart { lanes, .. } = operand {
+                out.push(Operand::Lanes(*lanes));
+            }
+            while let Some(&(at, 0)) = open.last() {
+                open.pop();
+                let slots = (out.len() - at - 1) as u16;
+                if let Operand::Open(_, len) = &mut out[at] {
+                    *len = slots;
+                }
+            }
+        }
+        out
+>>>>>>> 3f1da04 (Target operations: lanes, negation, eight-bit registers, unified addresses; every form of the tables as IR)
     }
 
     /// One register per result: 128-bit values are one register to PTX.
@@ -137,38 +197,27 @@ impl Lower<'_> {
         }
     }
 
-    fn operand(&mut self, inst: Inst, operand: TargetOperand, results: &[VReg], guarded: bool) -> Operand {
-        let result = |index: u16| results.get(usize::from(index)).copied();
+    fn operand(&mut self, op: &Operation, operand: TargetOperand) -> Operand {
+        let result = |index: u16| op.results.get(usize::from(index)).copied();
         match operand {
-            TargetOperand::Result(index) => match result(index) {
+            TargetOperand::Result(index) | TargetOperand::ResultPart { result: index, .. } => match result(index) {
                 // Where the guard is false the register keeps what it held: anything, so say zero.
-                Some(def) if guarded => {
-                    let class = self.func.class(def);
-                    let used = match class {
-                        RegClass::B128 => {
-                            let zero = self.load_immediate(RegClass::B64, 0);
-                            self.pack(class, &[zero, zero])
-                        }
-                        _ => self.load_immediate(class, 0),
-                    };
-                    Operand::DefUse { def, used }
-                }
+                Some(def) if op.guarded => Operand::DefUse { def, used: self.zero(self.func.class(def)) },
                 Some(def) => Operand::Def(def),
                 None => Operand::Sink,
             },
-            TargetOperand::Arg(index) => {
-                let value = self.arg(inst, usize::from(index));
-                match self.symbol_operand(value) {
-                    Some(symbol) => symbol,
-                    None => Operand::Use(self.raw_register(value)),
-                }
-            }
+            TargetOperand::Arg(index) => self.argument(op, index),
             TargetOperand::ArgNot(index) => {
-                let value = self.arg(inst, usize::from(index));
+                let value = self.arg(op.inst, usize::from(index));
                 Operand::UseNot(self.raw_register(value))
             }
+            TargetOperand::Part { arg, minus, .. } => {
+                let value = self.arg(op.inst, usize::from(arg));
+                let reg = self.raw_register(value);
+                if minus { Operand::UseMinus(reg) } else { Operand::Use(reg) }
+            }
             TargetOperand::InOut { result: index, arg } => {
-                let value = self.arg(inst, usize::from(arg));
+                let value = self.arg(op.inst, usize::from(arg));
                 let used = self.raw_register(value);
                 match result(index) {
                     Some(def) => Operand::DefUse { def, used },
@@ -183,6 +232,37 @@ impl Lower<'_> {
             TargetOperand::Global(global, offset) => Operand::Sym(self.env.symbols.global(global), offset),
             TargetOperand::Offset(offset) => Operand::Offset(offset),
             TargetOperand::Group(kind, len) => Operand::Open(group_kind(kind), len),
+        }
+    }
+
+    /// A value that is read: a name where it is one, else a register.
+    fn argument(&mut self, op: &Operation, index: u16) -> Operand {
+        let value = self.arg(op.inst, usize::from(index));
+        if let Some(symbol) = self.symbol_operand(value) {
+            return symbol;
+        }
+        if let Some(index) = self.byval_params.get(&self.ir.dfg.resolve(value)) {
+            return Operand::Param(*index, 0);
+        }
+        let reg = self.raw_register(value);
+        if op.bytes && self.ty(value).bits() == 8 {
+            return Operand::Use(self.convert_register(reg, RegClass::B8, &[tok::CVT, tok::U8, tok::U16]));
+        }
+        Operand::Use(reg)
+    }
+
+    /// A register of any class that holds zero.
+    fn zero(&mut self, class: RegClass) -> VReg {
+        match class {
+            RegClass::B128 => {
+                let zero = self.load_immediate(RegClass::B64, 0);
+                self.pack(class, &[zero, zero])
+            }
+            RegClass::B8 => {
+                let zero = self.load_immediate(RegClass::B16, 0);
+                self.convert_register(zero, class, &[tok::CVT, tok::U8, tok::U16])
+            }
+            _ => self.load_immediate(class, 0),
         }
     }
 
@@ -201,6 +281,7 @@ impl Lower<'_> {
     }
 }
 
+<<<<<<< HEAD
 /// Groups being built. The IR counts a group's operands at its own nesting level, the machine IR counts slots.
 #[derive(Default)]
 struct OpenGroups {
@@ -240,6 +321,13 @@ impl OpenGroups {
             }
         }
     }
+=======
+/// Whether operands of eight bits are in `.b8` registers: all but loads and stores want their exact size there
+/// (PTX ISA 9.4.1).
+fn takes_bytes(toks: &[Tok]) -> bool {
+    let access = matches!(toks.first(), Some(&(tok::LD | tok::ST | tok::LDU | tok::SULD | tok::SUST)));
+    !access || toks.contains(&tok::ASYNC)
+>>>>>>> 3f1da04 (Target operations: lanes, negation, eight-bit registers, unified addresses; every form of the tables as IR)
 }
 
 /// Splits assembly text at `$n`; `$$` is a dollar sign.
