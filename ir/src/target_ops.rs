@@ -60,17 +60,15 @@ fn table_space(space: Space) -> ptxc_targets::Space {
     }
 }
 
-/// The operands' shapes for the table. `result` gives the register types of results. `None` when a value is in no one
-/// register or an index is out of range.
+/// The operands' shapes for the table. `register` and `result` give the register types of arguments and results. `None` when
+/// a value is in no one register or an index is out of range.
 pub(crate) fn shapes(
     module: &Module,
-    dfg: &Dfg,
-    args: &[Value],
     operands: &[TargetOperand],
+    register: &dyn Fn(u16) -> Option<RegType>,
     result: &dyn Fn(u16) -> Option<RegType>,
 ) -> Option<SmallVec<[Shape; 24]>> {
     let mut out = SmallVec::new();
-    let register = |index: u16| register_type(dfg.ty(*args.get(usize::from(index))?));
     for (at, operand) in operands.iter().enumerate() {
         out.push(match *operand {
             TargetOperand::Result(index) => Shape::Register(result(index)?),
@@ -157,7 +155,8 @@ pub fn form(
     results: &[Type],
 ) -> Result<ptxc_targets::Form, FormError> {
     let result = |index: u16| register_type(*results.get(usize::from(index))?);
-    match shapes(module, dfg, args, operands, &result) {
+    let arg = |index: u16| register_type(dfg.ty(*args.get(usize::from(index))?));
+    match shapes(module, operands, &arg, &result) {
         Some(shapes) => resolve(toks, &shapes),
         None => Err(FormError::Operands("an operand or result is in no one register".to_string())),
     }

@@ -89,7 +89,8 @@ impl<'c> Conversion<'c> {
 
     fn convert(mut self, index: usize) -> Result<Converted, Reason> {
         let statement = self.statement;
-        let mnemonic = if statement.unified { format!("{}.unified", statement.mnemonic) } else { statement.mnemonic.to_owned() };
+        let mnemonic =
+            if statement.unified { format!("{}.unified", statement.mnemonic) } else { statement.mnemonic.to_owned() };
         if matches!(mnemonic.split('.').next(), Some("bra" | "brx")) {
             return Err("labels");
         }
@@ -97,7 +98,7 @@ impl<'c> Conversion<'c> {
             return Err("calls");
         }
         let toks: Vec<Tok> = mnemonic.split('.').filter_map(Tok::from_text).collect();
-        let form = resolve(&toks, &self.shapes()?).map_err(|_| { eprintln!("{}", self.record.statement); "not taken by the tables" })?;
+        let form = resolve(&toks, &self.shapes()?).map_err(|_| "not taken by the tables")?;
         let written: Vec<(Role, RegType)> = form
             .operands()
             .iter()
@@ -151,13 +152,14 @@ impl<'c> Conversion<'c> {
     /// The operands' shapes, as the tables ask for them.
     fn shapes(&self) -> Result<Vec<Shape>, Reason> {
         let mut shapes = Vec::new();
-        for node in &self.statement.nodes {
+        for (at, node) in self.statement.nodes.iter().enumerate() {
             shapes.push(match node.kind {
                 NodeKind::Name => match self.declarations.lookup(node.text) {
                     Some(Symbol::Register(ty)) if node.minus => Shape::Minus(ty, None),
                     Some(Symbol::Register(_)) if node.not => Shape::NegatedPredicate,
                     Some(Symbol::Register(ty)) => Shape::Register(ty),
                     Some(Symbol::Vector(ty, lanes)) => Shape::WideRegister(ty, lanes),
+                    Some(Symbol::Variable(space)) if node.index && !self.in_brackets(at) => Shape::Element(space),
                     Some(Symbol::Variable(space)) => Shape::Variable(space),
                     Some(Symbol::Opaque(ty)) => Shape::Opaque(ty),
                     Some(Symbol::Function) => Shape::Symbol,
@@ -174,6 +176,12 @@ impl<'c> Conversion<'c> {
             });
         }
         Ok(shapes)
+    }
+
+    /// Whether a node is the base of an address.
+    fn in_brackets(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).and_then(|before| self.statement.nodes.get(before));
+        before.is_some_and(|node| matches!(node.kind, NodeKind::Address(_)))
     }
 
     fn component(&self, node: &ptxc::targets::Node) -> Result<Shape, Reason> {
@@ -211,7 +219,12 @@ impl<'c> Conversion<'c> {
     }
 
     /// A result; gives the node after its operand. A register that is read as well is also an operand on the right.
-    fn destination(&mut self, at: usize, (role, ty): (Role, RegType), operands: &mut Vec<String>) -> Result<usize, Reason> {
+    fn destination(
+        &mut self,
+        at: usize,
+        (role, ty): (Role, RegType),
+        operands: &mut Vec<String>,
+    ) -> Result<usize, Reason> {
         let node = &self.statement.nodes[at];
         let mut leaves = vec![at];
         let mut next = at + 1;
@@ -266,7 +279,7 @@ impl<'c> Conversion<'c> {
                 return self.source(middle, text);
             }
             _ => {
-                self.leaf(node, text)?;
+                self.leaf(at, text)?;
                 return Ok(at + 1);
             }
         };
@@ -282,7 +295,11 @@ impl<'c> Conversion<'c> {
         Ok(next)
     }
 
-    fn leaf(&mut self, node: &ptxc::targets::Node, text: &mut String) -> Result<(), Reason> {
+    fn leaf(&mut self, at: usize, text: &mut String) -> Result<(), Reason> {
+        let node = &self.statement.nodes[at];
+        // `name[4]` is an address without brackets, but for `mov` and `cvta`, which take the address itself.
+        let takes_address = matches!(self.statement.mnemonic.split('.').next(), Some("mov" | "cvta"));
+        let bare = node.index && !self.in_brackets(at) && !takes_address;
         let _ = match node.kind {
             NodeKind::Sink => write!(text, "_"),
             NodeKind::Integer(value) => write!(text, "{value}"),
@@ -292,14 +309,33 @@ impl<'c> Conversion<'c> {
             }
             _ => {
                 let name = self.name(node)?;
-                let sign = if node.not { "!" } else if node.minus { "-" } else { "" };
+                let sign = if node.not {
+                    "!"
+                } else if node.minus {
+                    "-"
+                } else {
+                    ""
+                };
+                if bare {
+                    text.push('[');
+                }
                 write!(text, "{sign}{name}")
             }
         };
+        // Parameters and variables of the frame are values of the IR, of which `mov` takes no part.
+        if takes_address
+            && text.ends_with(&format!("%{}", node.text))
+            && self.declarations.lookup(node.text).is_some_and(|s| matches!(s, Symbol::Variable(_)))
+        {
+            return Err("addresses by name");
+        }
         match node.offset {
             Some(offset) if offset < 0 => drop(write!(text, " - {}", offset.unsigned_abs())),
             Some(offset) => drop(write!(text, " + {offset}")),
             None => {}
+        }
+        if bare {
+            text.push(']');
         }
         Ok(())
     }
@@ -307,7 +343,7 @@ impl<'c> Conversion<'c> {
     fn name(&mut self, node: &ptxc::targets::Node) -> Result<String, Reason> {
         let (base, part) = node.text.split_once('.').unwrap_or((node.text, ""));
         if node.selector.is_some() {
-            let Some(Symbol::Register(ty)) = self.declarations.lookup(base) else { return Err("selector") };
+            let Some(Symbol::Register(ty)) = self.declarations.lookup(base) else { return Err("unknown name") };
             return Ok(format!("{part}({})", self.load(ty)));
         }
         match self.declarations.lookup(base) {
@@ -337,9 +373,9 @@ impl<'c> Conversion<'c> {
             .ok_or("undeclared variable")?;
         let (space, align, ty) = found;
         match space.as_str() {
+            "param" if around.contains(name) && around.starts_with('f') => Err("parameters of functions"),
             "param" if around.contains(name) => {
-                let attribute = if around.starts_with('e') { "ptr<param>" } else { "ptr" };
-                let _ = write!(self.parameters, ", %{name}: {attribute} byval({ty}) align {align}");
+                let _ = write!(self.parameters, ", %{name}: ptr<param> byval({ty}) align {align}");
                 Ok(format!("%{name}"))
             }
             "param" => Err("parameters of calls"),

@@ -26,6 +26,8 @@ use std::ops::Range;
 
 use cranelift_entity::SecondaryMap;
 
+pub(crate) use constants::parse_float;
+
 use crate::entities::{Block, FuncId, GlobalId, Inst};
 use crate::module::Module;
 

@@ -16,7 +16,7 @@ use crate::entities::Value;
 use crate::instruction::{Extra, GroupKind, TargetOp, TargetOperand};
 use crate::module::Symbol;
 use crate::opcode::Opcode;
-use crate::target_ops::{operand_len, result_type, shapes};
+use crate::target_ops::{operand_len, register_type, result_type, shapes};
 use crate::types::{FloatKind, Type};
 
 /// Deepest nesting of brackets in an operand.
@@ -69,7 +69,8 @@ impl<'a> Body<'_, 'a> {
                 break;
             }
         }
-        let plan = self.plan(&toks, &mut operands, given).map_err(|message| c.error_at(at, message))?;
+        let plan =
+            self.plan(&toks, &mut operands, given, guard.is_some()).map_err(|message| c.error_at(at, message))?;
         let results: Results = plan.results.iter().map(|ty| result_type(*ty)).collect();
         let id = self.dfg.target_ops.push(TargetOp::Known { toks, guard, operands: plan.operands });
         Ok(self.make(Opcode::Target, Type::INVALID, &operands.args, Extra::Target(id), results))
@@ -196,48 +197,57 @@ impl<'a> Body<'_, 'a> {
     }
 
     /// Finds the form whose destinations are the names left of `=`.
-    fn plan(&mut self, toks: &[Tok], operands: &mut Operands, given: usize) -> Result<Plan, String> {
+    fn plan(&mut self, toks: &[Tok], operands: &mut Operands, given: usize, guarded: bool) -> Result<Plan, String> {
         let lists = ptxc_targets::operand_lists(toks);
-        let mut best: Option<FormError> = None;
-        let mut counts: Vec<usize> = Vec::new();
+        // A layout may add constants, which go with it.
+        let args = operands.args.len();
+        let mut search = Search { toks, given, best: None, counts: Vec::new() };
         for list in &lists {
             let dests: Vec<&OperandDesc> = list.iter().take_while(|o| o.role == Role::Dest).collect();
             let inout = list.first().filter(|o| o.role == Role::ReadWrite);
             for present in variants(&dests) {
                 for sinks in 0..=leading_sinks(&operands.list).min(present.len()) {
-                    let Some(plan) = self.lay_out(&present, inout, sinks, operands) else { continue };
-                    let wanted = plan.results.len();
-                    // Results without names are made too, where no name is given.
-                    if wanted != given && !(given == 0 && sinks == 0) {
-                        counts.push(wanted);
-                        continue;
+                    if let Some(plan) = self.lay_out(&present, inout, sinks, operands)
+                        && self.accept(&mut search, &plan, operands, sinks)?
+                    {
+                        return Ok(plan);
                     }
-                    let result = |index: u16| plan.results.get(usize::from(index)).copied();
-                    let Some(shapes) = shapes(&self.cx.module, &self.dfg, &operands.args, &plan.operands, &result)
-                    else {
-                        return Err("an operand is in no one register: give its parts".to_string());
-                    };
-                    match ptxc_targets::resolve(toks, &shapes) {
-                        Ok(_) => return Ok(plan),
-                        Err(error) => best = best.or(Some(error)),
-                    }
+                    operands.args.truncate(args);
                 }
             }
+            // Under a guard, what the results are where it is false may be given in their place.
+            let tied = if guarded { variants(&dests) } else { SmallVec::new() };
+            for present in tied.iter().filter(|present| !present.is_empty()) {
+                if let Some(plan) = self.lay_out_tied(present, operands)
+                    && self.accept(&mut search, &plan, operands, 0)?
+                {
+                    return Ok(plan);
+                }
+                operands.args.truncate(args);
+            }
         }
-        if let Some(error) = best {
-            return Err(error.to_string());
+        Err(search.error())
+    }
+
+    /// Whether a plan has the results that are named, and the table takes it.
+    fn accept(&self, search: &mut Search, plan: &Plan, operands: &Operands, sinks: usize) -> Result<bool, String> {
+        let wanted = plan.results.len();
+        // Results without names are made too, where no name is given.
+        if wanted != search.given && !(search.given == 0 && sinks == 0) {
+            search.counts.push(wanted);
+            return Ok(false);
         }
-        if let Some(wanted) = counts.first() {
-            return Err(format!(
-                "`{}` has {}, {} left of `=`",
-                mnemonic(toks),
-                counted(*wanted, "result"),
-                counted(given, "name")
-            ));
-        }
-        match ptxc_targets::resolve(toks, &[]) {
-            Err(error) => Err(error.to_string()),
-            Ok(_) => Err(format!("`{}` has no results, {} left of `=`", mnemonic(toks), counted(given, "name"))),
+        let result = |index: u16| plan.results.get(usize::from(index)).copied();
+        let register = |index: u16| register_type(self.dfg.ty(*operands.args.get(usize::from(index))?));
+        let Some(shapes) = shapes(&self.cx.module, &plan.operands, &register, &result) else {
+            return Err("an operand is in no one register: give its parts".to_string());
+        };
+        match ptxc_targets::resolve(search.toks, &shapes) {
+            Ok(_) => Ok(true),
+            Err(error) => {
+                search.best.get_or_insert(error);
+                Ok(false)
+            }
         }
     }
 
@@ -280,21 +290,78 @@ impl<'a> Body<'_, 'a> {
         let mut written = operands.list.get(sinks + usize::from(part.is_some())..)?.to_vec();
         if let Some(desc) = inout {
             let end = operand_len(&written);
-            for operand in &mut written[..end] {
-                let arg = match *operand {
-                    TargetOperand::Group(..) => continue,
-                    TargetOperand::Arg(arg) => arg,
-                    // A constant start of an accumulator.
-                    TargetOperand::F32(bits) => operands.arg(self.dfg.bits(result_type(desc.ty), u128::from(bits))),
-                    TargetOperand::Imm(value) => operands.arg(self.dfg.int(result_type(desc.ty), value)),
-                    _ => return None,
-                };
-                *operand = TargetOperand::InOut { result: plan.results.len() as u16, arg };
-                plan.results.push(desc.ty);
-            }
+            let first = written.get_mut(..end)?;
+            let leaves = first.iter().filter(|o| !matches!(o, TargetOperand::Group(..))).count();
+            self.tie(&mut plan, first, std::iter::repeat_n(desc.ty, leaves), operands)?;
         }
         plan.operands.append(&mut written);
         Some(plan)
+    }
+
+    /// The operands as written, of which the first stand in the place of the destinations: values that the results
+    /// have where the guard is false.
+    fn lay_out_tied(&mut self, dests: &[Destination], operands: &mut Operands) -> Option<Plan> {
+        let mut plan = Plan { operands: Vec::new(), results: Vec::new() };
+        let mut written = operands.list.clone();
+        let types = dests.iter().flat_map(|d| std::iter::repeat_n(d.ty, usize::from(d.vector.unwrap_or(1))));
+        self.tie(&mut plan, &mut written, types, operands)?;
+        plan.operands = written;
+        Some(plan)
+    }
+
+    /// Makes results of as many of the first operands as there are types, which are read as well.
+    fn tie(
+        &mut self,
+        plan: &mut Plan,
+        written: &mut [TargetOperand],
+        mut types: impl Iterator<Item = ptxc_targets::RegType>,
+        operands: &mut Operands,
+    ) -> Option<()> {
+        for operand in written {
+            if matches!(operand, TargetOperand::Group(..)) {
+                continue;
+            }
+            let Some(ty) = types.next() else { break };
+            let arg = match *operand {
+                TargetOperand::Sink => continue,
+                TargetOperand::Arg(arg) => arg,
+                // A constant start of an accumulator.
+                TargetOperand::F32(bits) => operands.arg(self.dfg.bits(result_type(ty), u128::from(bits))),
+                TargetOperand::Imm(value) => operands.arg(self.dfg.int(result_type(ty), value)),
+                _ => return None,
+            };
+            *operand = TargetOperand::InOut { result: plan.results.len() as u16, arg };
+            plan.results.push(ty);
+        }
+        types.next().is_none().then_some(())
+    }
+}
+
+/// The state of looking for a form.
+struct Search<'t> {
+    toks: &'t [Tok],
+    /// Names left of `=`.
+    given: usize,
+    /// What is wrong with the first plan of so many results.
+    best: Option<FormError>,
+    /// Numbers of results that other plans have.
+    counts: Vec<usize>,
+}
+
+impl Search<'_> {
+    /// Why nothing was found.
+    fn error(self) -> String {
+        let given = counted(self.given, "name");
+        if let Some(error) = self.best {
+            return error.to_string();
+        }
+        if let Some(wanted) = self.counts.first() {
+            return format!("`{}` has {}, {given} left of `=`", mnemonic(self.toks), counted(*wanted, "result"));
+        }
+        match ptxc_targets::resolve(self.toks, &[]) {
+            Err(error) => error.to_string(),
+            Ok(_) => format!("`{}` has no results, {given} left of `=`", mnemonic(self.toks)),
+        }
     }
 }
 

@@ -103,7 +103,8 @@ mod tests {
             });
             let second = print_module(&read);
             assert_eq!(first, second, "seed {seed}");
-            assert!(!has_errors(&verify_module(&read)), "seed {seed}\n{first}");
+            let errors = verify_module(&read);
+            assert!(!has_errors(&errors), "seed {seed}: {errors:?}\n{first}");
         }
     }
 

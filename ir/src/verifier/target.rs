@@ -34,6 +34,8 @@ pub(super) fn check(view: &View) -> Checked {
             TargetOperand::InOut { result: r, arg: a } => {
                 result(r, &mut sound);
                 arg(a, &mut sound);
+                let types = view.func.dfg.results(view.inst).nth(usize::from(r)).zip(view.args.get(usize::from(a)));
+                sound &= types.is_none_or(|(to, from)| view.func.dfg.ty(to) == view.func.dfg.ty(*from));
             }
             _ => {}
         }

@@ -39,13 +39,7 @@ impl Lower<'_> {
         self.target_op(inst);
     }
 
-    fn known(
-        &mut self,
-        inst: Inst,
-        toks: &[Tok],
-        guard: Option<(u16, bool)>,
-        operands: &[TargetOperand],
-    ) {
+    fn known(&mut self, inst: Inst, toks: &[Tok], guard: Option<(u16, bool)>, operands: &[TargetOperand]) {
         let guard = guard.map(|(index, negated)| {
             let value = self.arg(inst, usize::from(index));
             Guard { pred: self.reg_of(value), negated }
