@@ -45,27 +45,6 @@ impl Lower<'_> {
             Guard { pred: self.reg_of(value), negated }
         });
         let results: SmallVec<[VReg; 8]> = self.result_registers(inst);
-<<<<<<< HEAD
-        let mut out: SmallVec<[Operand; 16]> = SmallVec::new();
-        let mut open = OpenGroups::default();
-        let mut rest = operands;
-        while let [first, after @ ..] = rest {
-            rest = after;
-            if let Some(taken) = self.folded_address(inst, *first, after, &mut out) {
-                rest = &after[taken..];
-                open.element(&mut out);
-                continue;
-            }
-            let lowered = self.operand(inst, *first, &results, guard.is_some());
-            out.push(lowered);
-            match *first {
-                TargetOperand::Group(_, len) => open.begin(len, &mut out),
-                _ => open.element(&mut out),
-            }
-        }
-        let op = self.tok_opcode(toks);
-        let made = self.emit_op(mir::Op::Ptx(op), &out);
-=======
         let mut op = Operation { inst, results: results.clone(), guarded: guard.is_some(), bytes: takes_bytes(toks) };
         // Results of eight bits are written to registers of their own, from which they are widened.
         if op.bytes {
@@ -78,7 +57,6 @@ impl Lower<'_> {
         let out = self.operands(&op, operands);
         let opcode = self.tok_opcode(toks);
         let made = self.emit_op(mir::Op::Ptx(opcode), &out);
->>>>>>> 3f1da04 (Target operations: lanes, negation, eight-bit registers, unified addresses; every form of the tables as IR)
         self.func.insts[made].guard = guard;
         for (wide, written) in results.iter().zip(&op.results) {
             if wide != written {
@@ -88,7 +66,6 @@ impl Lower<'_> {
         self.bind_raw(inst, &results);
     }
 
-<<<<<<< HEAD
     /// `[pointer]` or `[pointer+n]` with what can be folded into it. Returns how many operands after the group's opening
     /// were taken.
     fn folded_address(
@@ -120,34 +97,31 @@ impl Lower<'_> {
         }
         self.bracketed(address, out);
         Some(taken)
-=======
-    /// All operands. The IR counts a group's operands at its own nesting level; the machine IR counts slots.
+    }
+
+    /// All operands.
     fn operands(&mut self, op: &Operation, operands: &[TargetOperand]) -> SmallVec<[Operand; 16]> {
         let mut out: SmallVec<[Operand; 16]> = SmallVec::new();
-        // The open groups: their slot, and how many operands are still to come.
-        let mut open: SmallVec<[(usize, u16); 4]> = SmallVec::new();
-        for operand in operands {
-            if let Some((_, left)) = open.last_mut() {
-                *left -= 1;
+        let mut open = OpenGroups::default();
+        let mut rest = operands;
+        while let [first, after @ ..] = rest {
+            rest = after;
+            if let Some(taken) = self.folded_address(op.inst, *first, after, &mut out) {
+                rest = &after[taken..];
+                open.element(&mut out);
+                continue;
             }
-            if let TargetOperand::Group(_, len) = operand {
-                open.push((out.len(), *len));
-            }
-            let slot = self.operand(op, *operand);
+            let slot = self.operand(op, *first);
             out.push(slot);
-            if let TargetOperand::Part { lanes: Some(lanes), .. } | TargetOperand::ResultPart { lanes, .. } = operand {
-                out.push(Operand::Lanes(*lanes));
+            if let TargetOperand::Part { lanes: Some(lanes), .. } | TargetOperand::ResultPart { lanes, .. } = *first {
+                out.push(Operand::Lanes(lanes));
             }
-            while let Some(&(at, 0)) = open.last() {
-                open.pop();
-                let slots = (out.len() - at - 1) as u16;
-                if let Operand::Open(_, len) = &mut out[at] {
-                    *len = slots;
-                }
+            match *first {
+                TargetOperand::Group(_, len) => open.begin(len, &mut out),
+                _ => open.element(&mut out),
             }
         }
         out
->>>>>>> 3f1da04 (Target operations: lanes, negation, eight-bit registers, unified addresses; every form of the tables as IR)
     }
 
     /// One register per result: 128-bit values are one register to PTX.
@@ -275,7 +249,6 @@ impl Lower<'_> {
     }
 }
 
-<<<<<<< HEAD
 /// Groups being built. The IR counts a group's operands at its own nesting level, the machine IR counts slots.
 #[derive(Default)]
 struct OpenGroups {
@@ -315,13 +288,13 @@ impl OpenGroups {
             }
         }
     }
-=======
+}
+
 /// Whether operands of eight bits are in `.b8` registers: all but loads and stores want their exact size there
 /// (PTX ISA 9.4.1).
 fn takes_bytes(toks: &[Tok]) -> bool {
     let access = matches!(toks.first(), Some(&(tok::LD | tok::ST | tok::LDU | tok::SULD | tok::SUST)));
     !access || toks.contains(&tok::ASYNC)
->>>>>>> 3f1da04 (Target operations: lanes, negation, eight-bit registers, unified addresses; every form of the tables as IR)
 }
 
 /// Splits assembly text at `$n`; `$$` is a dollar sign.
