@@ -56,7 +56,7 @@ fn rotating_loop(class: RegClass, order: &[usize], used_after: bool) -> (Functio
 #[test]
 fn a_straight_loop_needs_no_move() {
     let (func, stats) = rotating_loop(RegClass::B32, &[0, 1, 2], true);
-    assert_eq!((stats.moves, stats.edge_blocks, stats.registers[2]), (0, 0, 3));
+    assert_eq!((stats.moves, stats.edge_blocks, stats.registers[RegClass::B32 as usize]), (0, 0, 3));
     assert_eq!(func.layout.len(), 3);
 }
 
@@ -130,7 +130,7 @@ fn parameters_of_blocks_with_one_predecessor_are_names_only() {
             b.terminate(Terminator::Exit);
         }
     });
-    assert_eq!((stats.moves, stats.registers[2]), (0, 1));
+    assert_eq!((stats.moves, stats.registers[RegClass::B32 as usize]), (0, 1));
     assert_eq!(func.blocks.len(), 3);
 }
 
@@ -158,7 +158,7 @@ fn copies_of_selection_disappear() {
         b.inst(ops.add).operand(Operand::Sink).used(v).used(x).finish();
         b.terminate(Terminator::Exit);
     });
-    assert_eq!((stats.moves, stats.registers[2]), (0, 1));
+    assert_eq!((stats.moves, stats.registers[RegClass::B32 as usize]), (0, 1));
     assert_eq!(func.blocks[func.layout[0]].insts.len(), 2);
 }
 
@@ -184,7 +184,7 @@ fn accumulators_stay_in_place() {
         next.iter().for_each(|&v| used(b, ops, v));
         b.terminate(Terminator::Exit);
     });
-    assert_eq!((stats.moves, stats.registers[2], stats.coalesced), (0, 64, 192));
+    assert_eq!((stats.moves, stats.registers[RegClass::B32 as usize], stats.coalesced), (0, 64, 192));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn opaque_assembly_writes_early() {
         used(b, ops, d);
         b.terminate(Terminator::Exit);
     });
-    assert_eq!(stats.registers[2], 2);
+    assert_eq!(stats.registers[RegClass::B32 as usize], 2);
 }
 
 #[test]

@@ -374,6 +374,9 @@ impl<'c> Conversion<'c> {
         let (space, align, ty) = found;
         match space.as_str() {
             "param" if around.contains(name) && around.starts_with('f') => Err("parameters of functions"),
+            "param" if around.contains(name) && self.statement.mnemonic.contains("param::func") => {
+                Err("parameters of functions")
+            }
             "param" if around.contains(name) => {
                 let _ = write!(self.parameters, ", %{name}: ptr<param> byval({ty}) align {align}");
                 Ok(format!("%{name}"))

@@ -315,7 +315,7 @@ impl Reading<'_> {
 
 /// A floating point constant; a decimal one is of the type that the mnemonic speaks of.
 fn float(node: &Node, double: Option<bool>, toks: &[Tok]) -> Option<TargetOperand> {
-    let double = double.unwrap_or_else(|| toks.contains(&tok::F64));
+    let double = double.unwrap_or_else(|| toks.iter().any(|tok| matches!(*tok, tok::F64 | tok::B64)));
     // PTX writes the prefix in either case, and a sign before it.
     let text = match node.text.as_bytes() {
         [b'0', b'F' | b'D', ..] => node.text.replacen('F', "f", 1).replacen('D', "d", 1),

@@ -3,7 +3,7 @@
 //! Operands are read as they stand; the table then says which of its forms has as many destinations as there are names
 //! left of `=`, and what types they have.
 
-use ptxc_targets::{FormError, Kind as OperandKind, Lanes, OperandDesc, Role, SpecialReg, Tok};
+use ptxc_targets::{FormError, Kind as OperandKind, Lanes, OperandDesc, Role, SpecialReg, Tok, tok};
 use smallvec::{SmallVec, smallvec};
 
 use super::PResult;
@@ -62,7 +62,7 @@ impl<'a> Body<'_, 'a> {
             mnemonic = c.lexeme(at);
         }
         let toks = pieces(c, at, mnemonic)?;
-        let double = toks.iter().any(|tok| tok.text() == "f64");
+        let double = toks.iter().any(|tok| matches!(*tok, tok::F64 | tok::B64));
         while c.kind() != Kind::End && !c.is_word("loc") {
             self.target_operand(c, &mut operands, double, 0)?;
             if c.eat(Kind::Comma).is_none() {
