@@ -1,0 +1,191 @@
+//! One run of bytes with what is known of each.
+
+use super::Fault;
+use super::race::{Accessor, Cell, GRANULE, Kind};
+
+/// States of a byte.
+const UNINITIALIZED: u8 = 0;
+const INITIALIZED: u8 = 1;
+const POISON: u8 = 2;
+/// Belongs to no allocation.
+const NOTHING: u8 = 3;
+
+/// What was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loaded {
+    /// The bytes, little-endian.
+    pub bits: u128,
+    /// Some byte is poison.
+    pub poison: bool,
+    /// Some byte was never written.
+    pub uninitialized: bool,
+}
+
+/// An allocation, or a segment that small allocations are made in.
+#[derive(Clone, Debug)]
+pub struct Block {
+    name: String,
+    base: u64,
+    bytes: Vec<u8>,
+    state: Vec<u8>,
+    cells: Vec<Cell>,
+    watched: bool,
+    fill: u8,
+}
+
+impl Block {
+    /// An allocation of uninitialized bytes; `watched` turns race detection on.
+    pub fn new(name: &str, base: u64, size: u64, fill: u8, watched: bool) -> Block {
+        let mut block = Block::segment(name, base, fill);
+        block.watched = watched;
+        block.resize(size as usize, UNINITIALIZED);
+        block
+    }
+
+    /// An empty segment.
+    pub fn segment(name: &str, base: u64, fill: u8) -> Block {
+        let (bytes, state, cells) = (Vec::new(), Vec::new(), Vec::new());
+        Block { name: name.to_string(), base, bytes, state, cells, watched: false, fill }
+    }
+
+    /// Turns race detection on.
+    pub fn watch(&mut self) {
+        self.watched = true;
+        self.resize(self.bytes.len(), NOTHING);
+    }
+
+    fn resize(&mut self, size: usize, state: u8) {
+        self.bytes.resize(size, self.fill);
+        self.state.resize(size, state);
+        if self.watched {
+            self.cells.resize(size.div_ceil(GRANULE as usize), Cell::default());
+        }
+    }
+
+    /// Allocates in a segment, after a gap that is out of bounds; gives the address.
+    pub fn allocate(&mut self, size: u64, align: u64) -> u64 {
+        let gap = if self.bytes.is_empty() { 0 } else { 16 };
+        let address = (self.base + self.bytes.len() as u64 + gap).next_multiple_of(align.max(1));
+        self.resize((address - self.base) as usize, NOTHING);
+        self.resize((address - self.base + size) as usize, UNINITIALIZED);
+        address
+    }
+
+    /// Drops what lies from this length on.
+    pub fn truncate(&mut self, len: u64) {
+        self.resize((len as usize).min(self.bytes.len()), NOTHING);
+    }
+
+    /// Name in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// First address.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// True without bytes.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Contents.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Writes and marks as initialized; false when out of bounds.
+    pub fn fill_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
+        let at = address.wrapping_sub(self.base) as usize;
+        let range = at..at.saturating_add(bytes.len());
+        let (Some(to), Some(state)) = (self.bytes.get_mut(range.clone()), self.state.get_mut(range)) else {
+            return false;
+        };
+        to.copy_from_slice(bytes);
+        state.fill(INITIALIZED);
+        true
+    }
+
+    /// Reads; `None` when out of bounds.
+    #[inline]
+    pub fn load(&self, address: u64, size: u32) -> Option<Loaded> {
+        let at = address.wrapping_sub(self.base) as usize;
+        let range = at..at.checked_add(size as usize)?;
+        let (bytes, states) = (self.bytes.get(range.clone())?, self.state.get(range)?);
+        let mut bits = 0;
+        for byte in bytes.iter().rev() {
+            bits = bits << 8 | u128::from(*byte);
+        }
+        let mut loaded = Loaded { bits, poison: false, uninitialized: false };
+        for state in states {
+            match *state {
+                INITIALIZED => {}
+                UNINITIALIZED => loaded.uninitialized = true,
+                POISON => loaded.poison = true,
+                _ => return None,
+            }
+        }
+        Some(loaded)
+    }
+
+    /// Writes; `None` when out of bounds, else whether the bytes were the same before.
+    #[inline]
+    pub fn store(&mut self, address: u64, size: u32, bits: u128, poison: bool) -> Option<bool> {
+        let at = address.wrapping_sub(self.base) as usize;
+        let range = at..at.checked_add(size as usize)?;
+        let (bytes, states) = (self.bytes.get_mut(range.clone())?, self.state.get_mut(range)?);
+        if states.contains(&NOTHING) {
+            return None;
+        }
+        let mut bits = bits;
+        let mut same = true;
+        for byte in bytes {
+            same &= *byte == bits as u8;
+            *byte = bits as u8;
+            bits >>= 8;
+        }
+        states.fill(if poison { POISON } else { INITIALIZED });
+        Some(same)
+    }
+
+    fn cells(&mut self, address: u64, size: u32) -> impl Iterator<Item = (u8, &mut Cell)> {
+        let at = address.wrapping_sub(self.base);
+        let first = at / GRANULE;
+        let last = (at + u64::from(size)).div_ceil(GRANULE).max(first);
+        let cells = self.cells.get_mut(first as usize..last as usize).unwrap_or_default();
+        cells.iter_mut().enumerate().map(move |(index, cell)| {
+            let start = (first + index as u64) * GRANULE;
+            let bytes = (0..GRANULE).filter(|b| start + b >= at && start + b < at + u64::from(size));
+            (bytes.fold(0u8, |mask, b| mask | 1 << b), cell)
+        })
+    }
+
+    /// Notes a read for the race detector.
+    #[inline]
+    pub fn note_read(&mut self, address: u64, size: u32, who: &Accessor, kind: Kind) -> Result<(), Fault> {
+        if self.watched {
+            for (mask, cell) in self.cells(address, size) {
+                cell.read(mask, who, kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a write; `same` when it changed nothing.
+    #[inline]
+    pub fn note_write(&mut self, address: u64, size: u32, who: &Accessor, kind: Kind, same: bool) -> Result<(), Fault> {
+        if self.watched {
+            for (mask, cell) in self.cells(address, size) {
+                cell.write(mask, who, kind, same)?;
+            }
+        }
+        Ok(())
+    }
+}
