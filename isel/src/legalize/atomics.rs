@@ -253,8 +253,8 @@ impl Context<'_> {
         let (looping, params) = self.block_before(tail, &[Type::I32]);
         let (attempt, _) = self.block_before(tail, &[]);
         let (done, results) = self.block_before(tail, &[int, Type::I1]);
-        let load_order = if failure == Ordering::Relaxed { Ordering::Relaxed } else { Ordering::Acquire };
-        let first_attrs = MemAttrs { order: load_order, ..place.attrs };
+        // When the first load decides, it is all there is of the failed exchange, so it has the order of one.
+        let first_attrs = MemAttrs { order: failure, ..place.attrs };
         let first = self.load(Type::I32, place.ptr, None, first_attrs);
         self.jump(looping, &[first]);
         self.cursor = Cursor::End(looping);

@@ -161,6 +161,7 @@ impl Context<'_> {
             if !legal {
                 let args = self.args(inst);
                 let parts = self.parts_of(args[0]);
+                let parts: Parts = parts.into_iter().map(|part| self.freeze_part(part)).collect();
                 self.set_parts(self.func.dfg.result(inst, 0), &parts);
                 self.func.layout.remove_inst(inst);
             }
@@ -178,6 +179,16 @@ impl Context<'_> {
             return;
         }
         self.lanewise(inst);
+    }
+
+    /// A part whose value is the same at every use. Poison is not, and what is recorded of the width of a part need not
+    /// hold when the value is poison, so the frozen part forgets it.
+    fn freeze_part(&mut self, part: Value) -> Value {
+        let bits = self.ty(part).bits();
+        let is_known = self.func.dfg.as_bits(part).is_some();
+        let is_narrow = self.unsigned_width(part) < bits || self.signed_width(part) < bits;
+        let is_constant = self.func.dfg.as_const(part).is_some();
+        if !is_known && (is_constant || is_narrow) { self.un(Opcode::Freeze, part) } else { part }
     }
 
     /// A float operation on each pair of lanes at once.

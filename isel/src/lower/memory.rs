@@ -5,7 +5,7 @@ use ptxc_ir::{
 };
 use ptxc_mir::{GroupKind, Operand, RegClass};
 use ptxc_targets::{Tok, tok};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::address::{Address, Base};
 use super::{Lower, Output, Uses, WideLoad, space_tok};
@@ -87,18 +87,26 @@ impl Lower<'_> {
         let plain = !attrs.is_ordered();
         let read_only = plain && address.space == Space::Global && (attrs.invariant || self.is_read_only(ptr));
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
-        push_vector(&mut operands, dest.iter().map(|r| Operand::Def(*r)));
+        // The two registers of a vector access may be seen half changed.
+        let whole = is_whole_128(attrs, address.space, dest.len());
+        let (loaded, ty_tok): (Output, Tok) =
+            if whole { (smallvec![self.new_reg(RegClass::B128)], tok::B128) } else { (dest.clone(), ty_tok) };
+        push_vector(&mut operands, loaded.iter().map(|r| Operand::Def(*r)));
         let address = self.address_operands(address);
         operands.extend(address);
         let access = Access {
             head,
             cache: load_cache_tok(attrs.cache).filter(|_| plain),
             read_only,
-            tail: vector_tok(dest.len()).into_iter().chain([ty_tok]).collect(),
+            tail: vector_tok(loaded.len()).into_iter().chain([ty_tok]).collect(),
             policy: 1,
         };
         self.emit_access(inst, access, attrs, operands);
         self.emit_fence(spelling.after);
+        if let (true, Some(result)) = (whole, self.ir.dfg.first_result(inst)) {
+            let limbs = self.unpack(loaded[0], RegClass::B64);
+            self.bind_value(result, &limbs);
+        }
     }
 
     /// Registers and element type of a plain load.
@@ -121,7 +129,12 @@ impl Lower<'_> {
         }
         let spelling = self.spelling(address.space, attrs, true);
         self.emit_fence(spelling.before);
-        let (sources, ty_tok) = self.store_source(value);
+        let (mut sources, mut ty_tok) = self.store_source(value);
+        if is_whole_128(attrs, address.space, sources.len()) {
+            let limbs = self.regs_of(value);
+            sources = smallvec![Operand::Use(self.pack(RegClass::B128, &limbs))];
+            ty_tok = tok::B128;
+        }
         let mut head: Toks = SmallVec::from_slice(&[tok::ST]);
         head.extend(spelling.order);
         head.extend(space_tok(address.space));
@@ -168,7 +181,8 @@ impl Lower<'_> {
         self.bit_source(value)
     }
 
-    /// Marks a load as extending when this extension is all that uses it.
+    /// Marks a load as extending when this extension is all that uses it. An instruction that took the extension into
+    /// itself (an index, a factor, a shift amount) asked for the narrow value already: then both are needed.
     pub(super) fn extend_load(&mut self, inst: Inst) -> bool {
         let data = &self.ir.dfg.insts[inst];
         let signed = match data.op {
@@ -177,7 +191,8 @@ impl Lower<'_> {
             _ => return false,
         };
         let value = self.arg(inst, 0);
-        if !matches!(self.ty(value), Type::I8 | Type::I16 | Type::I32) || self.uses[value] != Uses::Once {
+        let narrow = matches!(self.ty(value), Type::I8 | Type::I16 | Type::I32);
+        if !narrow || self.uses[value] != Uses::Once || self.is_assigned(value) {
             return false;
         }
         let Some(load) = self.ir.dfg.def_inst(value) else { return false };
@@ -192,14 +207,14 @@ impl Lower<'_> {
     /// Order and fences of a load or store on this target (PTX ISA 8.5, 8.7).
     fn spelling(&self, space: Space, attrs: MemAttrs, is_store: bool) -> Spelling {
         let mut spelling = Spelling { order: SmallVec::new(), before: None, after: None };
-        let private = matches!(space, Space::Local | Space::Const | Space::Param);
+        let private = is_private(space);
         if !attrs.is_ordered() || (private && attrs.order != Ordering::NotAtomic && !attrs.volatile) {
             return spelling;
         }
         let scoped = self.env.target.sm() >= 70;
         let unordered = attrs.order == Ordering::NotAtomic || private || !scoped;
         // Nobody else sees a thread's own memory, and `.volatile` on it needs PTX 9.1.
-        if unordered && !matches!(space, Space::Const | Space::Param | Space::Local) {
+        if unordered && !private {
             spelling.order.push(tok::VOLATILE);
         }
         if attrs.order == Ordering::NotAtomic || private {
@@ -356,6 +371,17 @@ pub(super) fn vector_tok(count: usize) -> Option<Tok> {
         8 => Some(tok::V8),
         _ => None,
     }
+}
+
+/// Whether an access of so many registers is atomic as a whole: of two, which is an `i128` (PTX ISA 8.2.2: a vector
+/// access is one access for each element).
+fn is_whole_128(attrs: MemAttrs, space: Space, registers: usize) -> bool {
+    attrs.order != Ordering::NotAtomic && registers == 2 && !is_private(space)
+}
+
+/// Whether no other thread writes memory of this space.
+fn is_private(space: Space) -> bool {
+    matches!(space, Space::Local | Space::Const | Space::Param)
 }
 
 /// The memory type of a load that extends.
