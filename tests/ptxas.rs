@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ptxc::targets::Target;
-use ptxc::{DebugInfo, OptLevel, Options, compile_text};
+use ptxc::{DebugInfo, OptLevel, Options, Severity, compile_text};
 use ptxc_test_support::{Job, assembles};
 
 /// Targets on which everything is assembled without optimization as well, and test files besides their own.
@@ -28,21 +28,30 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     out
 }
 
-/// Compiles for one target; `None` when the target lacks something, which has to be said.
-fn compile(path: &Path, text: &str, options: &Options) -> Option<Job> {
+/// Compiles for one target; no job when the target lacks something.
+///
+/// # Errors
+/// The compiler fails, or has no rule for something.
+fn try_compile(path: &Path, text: &str, options: &Options) -> Result<Option<Job>, String> {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     let target = options.target;
-    match compile_text(&name, text, options) {
-        Ok(output) => Some(Job { name: format!("{name} -{:?}", options.opt_level), target, ptx: output.text }),
-        Err(diagnostics) => {
-            let message = diagnostics.to_string();
-            // A refusal says what is needed; that selection has no rule is a gap of ours.
-            let mut errors = diagnostics.list.iter().filter(|d| d.severity == ptxc::Severity::Error);
-            let refused = errors.all(|error| !error.message.contains("not selectable"));
-            assert!(diagnostics.internal.is_none() && refused, "{target}: {message}");
-            None
+    let diagnostics = match compile_text(&name, text, options) {
+        Ok(output) => {
+            return Ok(Some(Job { name: format!("{name} -{:?}", options.opt_level), target, ptx: output.text }));
         }
+        Err(diagnostics) => diagnostics,
+    };
+    // A refusal says what is needed; that selection has no rule is a gap of ours.
+    let mut errors = diagnostics.list.iter().filter(|d| d.severity == Severity::Error);
+    if diagnostics.internal.is_none() && errors.all(|error| !error.message.contains("not selectable")) {
+        return Ok(None);
     }
+    Err(format!("{target}: {diagnostics}"))
+}
+
+/// As [`try_compile`], where a failure ends the test.
+fn compile(path: &Path, text: &str, options: &Options) -> Option<Job> {
+    try_compile(path, text, options).unwrap_or_else(|message| panic!("{message}"))
 }
 
 fn representatives() -> impl Iterator<Item = Target> {
@@ -79,38 +88,40 @@ fn examples_assemble_with_debug_information() {
     assembles(&jobs);
 }
 
-/// Targets that the RUN lines of a test name with `--sm`.
+/// Targets that the RUN lines of a test name with `--sm`, where they do not expect a refusal.
 fn named_targets(text: &str) -> Vec<Target> {
-    let run_lines = text.lines().filter(|line| line.contains("RUN:"));
+    let run_lines = text.lines().filter(|line| line.contains("RUN:") && !line.contains("not ptxc"));
     let words = run_lines.flat_map(|line| line.split_whitespace().zip(line.split_whitespace().skip(1)));
     words.filter(|(option, _)| *option == "--sm").filter_map(|(_, name)| name.parse().ok()).collect()
 }
 
-/// The number in a line `; PTXAS: from sm_XX`: assemblers of older targets lack what the test shows.
-fn least_sm(text: &str) -> u16 {
-    let number = text.lines().find_map(|line| line.strip_prefix("; PTXAS: from sm_"));
-    number.map_or(0, |rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap())
+/// What a test file is compiled for: its own targets with and without optimization, others with it. A file that is
+/// refused somewhere for reasons of its own is compiled for its own targets only.
+fn settings(text: &str) -> Vec<(Target, OptLevel)> {
+    let mut own = named_targets(text);
+    own.sort();
+    own.dedup();
+    let mut out: Vec<_> =
+        own.iter().flat_map(|target| [OptLevel::O0, OptLevel::O3].map(|level| (*target, level))).collect();
+    if !text.contains("RUN: not ") && !text.contains("| not ") {
+        out.extend(representatives().filter(|target| !own.contains(target)).map(|target| (target, OptLevel::O3)));
+    }
+    out
 }
 
 #[test]
 fn test_files_assemble_on_their_targets_and_others() {
     let mut jobs = Vec::new();
+    let mut failures = Vec::new();
     for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filecheck")) {
         let text = fs::read_to_string(&path).unwrap();
-        // What is to be refused has no output.
-        if text.contains("RUN: not ") {
-            continue;
-        }
-        let mut targets = named_targets(&text);
-        targets.extend(representatives());
-        targets.retain(|target| target.sm() >= least_sm(&text));
-        targets.sort();
-        targets.dedup();
-        for target in targets {
-            for opt_level in [OptLevel::O0, OptLevel::O3] {
-                jobs.extend(compile(&path, &text, &Options { opt_level, ..Options::new(target) }));
+        for (target, opt_level) in settings(&text) {
+            match try_compile(&path, &text, &Options { opt_level, ..Options::new(target) }) {
+                Ok(job) => jobs.extend(job),
+                Err(message) => failures.push(format!("{}: {message}", path.display())),
             }
         }
     }
+    assert!(failures.is_empty(), "{} compilations fail:\n{}", failures.len(), failures.join("\n"));
     assembles(&jobs);
 }

@@ -26,6 +26,8 @@ pub(super) struct Features {
     pub f32x2: bool,
     /// `ex2` and `tanh` on f16 (9.7.4.9), `tanh.approx.f32`.
     pub half_approx: bool,
+    /// Threads of a warp have program counters of their own: barriers in divergent control flow (9.7.15.1).
+    pub independent_threads: bool,
     /// `redux.sync` (9.7.13.10).
     pub redux: bool,
     /// `elect.sync` (9.7.13.12).
@@ -81,6 +83,8 @@ impl Features {
             half_min_max: has(target, "min.f16", &[HALF; 3]),
             f32x2: crate::regs::has_f32x2(target),
             half_approx: has(target, "ex2.approx.f16", &[HALF; 2]),
+            // No instruction tells: `ptxas` takes such code for every target.
+            independent_threads: target.sm() >= 70,
             redux: has(target, "redux.sync.add.s32", &[WORD; 3]),
             elect: has(target, "elect.sync", &[Shape::Pair, WORD, Shape::Register(RegType::Pred), WORD]),
             atomic16: exchange("atom.cas.b16", HALF),

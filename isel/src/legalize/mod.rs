@@ -18,6 +18,7 @@ mod context;
 mod control;
 mod convergent;
 mod convert;
+mod divergence;
 mod features;
 mod float_class;
 mod float_ops;
@@ -90,7 +91,9 @@ fn legalize_function(
     features: Features,
     helpers: &mut Helpers,
 ) -> (Function, Vec<SelectError>) {
+    let refused = if features.independent_threads { Vec::new() } else { divergence::divergent_barriers(module, &func) };
     let mut context = Context::new(module, func, features, helpers);
+    context.errors.extend(refused);
     context.expand_control();
     let order = cleanup::reverse_postorder(&context.func);
     cleanup::remove_unreachable(&mut context.func, &order);
