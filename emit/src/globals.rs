@@ -218,22 +218,25 @@ impl Order {
             let init = module.globals[id].init.as_ref()?;
             init.relocations.get(n).map(|r| by_symbol[r.symbol])
         };
-        if let Ok(order) = targets_first(module, pointed_to) {
-            return Ok(Order { order, forward: EntitySet::new() });
-        }
-        // There are cycles. Only internal variables must come first now; the others can be declared.
-        let internal = |id: GlobalId, n: usize| {
-            pointed_to(id, n).map(|t| t.filter(|&t| module.globals[t].linkage == Linkage::Internal))
+        let is_internal = |id: GlobalId| module.globals[id].linkage == Linkage::Internal;
+        let order = match targets_first(module, pointed_to) {
+            Ok(order) => order,
+            // There are cycles. Only internal variables must come first now; the others can be declared.
+            Err(_) => {
+                let internal = |id: GlobalId, n: usize| pointed_to(id, n).map(|t| t.filter(|&t| is_internal(t)));
+                targets_first(module, internal).map_err(|cycle| {
+                    let name = |id: &GlobalId| module.symbols.name(module.globals[*id].symbol).to_owned();
+                    EmitError::Cycle(cycle.iter().map(name).collect::<Vec<_>>().join("` -> `"))
+                })?
+            }
         };
-        let order = targets_first(module, internal).map_err(|cycle| {
-            let name = |id: &GlobalId| module.symbols.name(module.globals[*id].symbol).to_owned();
-            EmitError::Cycle(cycle.iter().map(name).collect::<Vec<_>>().join("` -> `"))
-        })?;
         let mut printed: EntitySet<GlobalId> = EntitySet::new();
         let mut forward = EntitySet::new();
         for &id in &order {
             for target in (0..).map_while(|n| pointed_to(id, n)).flatten() {
-                if target != id && !printed.contains(target) {
+                // `ptxas` before 13 knows a variable in its own initializer only if it was declared.
+                let known = if target == id { is_internal(id) } else { printed.contains(target) };
+                if !known {
                     forward.insert(target);
                 }
             }
