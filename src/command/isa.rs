@@ -29,12 +29,13 @@ pub fn describe(arguments: &IsaArguments) -> Result<(), Failure> {
     for piece in arguments.mnemonic.split('.').filter(|piece| !piece.is_empty()) {
         match Tok::from_text(piece) {
             Some(tok) => pieces.push(tok),
-            None => return Err(unknown(&arguments.mnemonic, &format!("no instruction has `{piece}`"))),
+            None => return Err(unknown(&arguments.mnemonic, piece, &pieces)),
         }
     }
     let entries = targets::entries(&pieces);
     if entries.is_empty() {
-        return Err(unknown(&arguments.mnemonic, "there is no such instruction"));
+        let piece = arguments.mnemonic.split('.').next().unwrap_or("");
+        return Err(unknown(&arguments.mnemonic, piece, &[]));
     }
     let variants = targets::variants(&pieces);
     let mut out = String::new();
@@ -49,8 +50,15 @@ pub fn describe(arguments: &IsaArguments) -> Result<(), Failure> {
     files::write_output(None, &out)
 }
 
-fn unknown(mnemonic: &str, reason: &str) -> Failure {
-    Failure::message(format!("error: `{mnemonic}`: {reason}\n"))
+/// `piece` after the pieces `before` is not known, or the whole is no instruction.
+fn unknown(mnemonic: &str, piece: &str, before: &[Tok]) -> Failure {
+    let (reason, near) = match before.first() {
+        None => (format!("there is no instruction `{piece}`"), targets::nearest_instructions(piece)),
+        Some(_) => (format!("unknown modifier `.{piece}`"), targets::nearest_modifiers(before, piece)),
+    };
+    let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    let hint = if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(" or ")) };
+    Failure::message(format!("error: `{mnemonic}`: {reason}{hint}\n"))
 }
 
 /// Syntax, section, and what may stand in each place of the mnemonic.
@@ -65,6 +73,10 @@ fn describe_entry(out: &mut String, entry: &Entry) {
 /// One form of a complete mnemonic: syntax, then which targets take it from which version on.
 fn describe_variant(out: &mut String, variant: &Variant) {
     describe_entry(out, &variant.entry());
+    let effects = variant.effects().describe();
+    if !effects.is_empty() {
+        let _ = writeln!(out, "  effects: {}", effects.join(", "));
+    }
     let mut versions: Vec<(PtxVersion, Vec<Target>)> = Vec::new();
     for &target in Target::ALL {
         let Ok(version) = variant.requirement(target) else { continue };

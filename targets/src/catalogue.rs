@@ -1,5 +1,6 @@
 //! The tables as a reference: what there is of an instruction, without operands in hand.
 
+use crate::explain;
 use crate::form::refusal;
 use crate::matching::{self, Candidate};
 use crate::{Effects, PtxVersion, Refusal, Target, Tok};
@@ -48,6 +49,25 @@ pub fn variants(toks: &[Tok]) -> Vec<Variant> {
 /// The effects that an instruction with this mnemonic has with some operands; `None` when there is no such instruction.
 pub fn possible_effects(toks: &[Tok]) -> Option<Effects> {
     matching::remembered(toks).iter().map(|candidate| candidate.effects).reduce(Effects::union)
+}
+
+/// Names of instructions that are near `text`, which is none: those of the least edit distance, at most four.
+pub fn nearest_instructions(text: &str) -> Vec<&'static str> {
+    let heads = (0..Tok::count()).map(|index| Tok(index as u16)).filter(|tok| !matching::forms_of(*tok).is_empty());
+    explain::nearest(text, heads.map(Tok::text))
+}
+
+/// Modifiers near `text` that the instruction `before` begins has.
+pub fn nearest_modifiers(before: &[Tok], text: &str) -> Vec<&'static str> {
+    let forms = entries(before);
+    let mut pieces: Vec<Tok> = forms
+        .iter()
+        .flat_map(|entry| matching::slots(entry.form))
+        .flat_map(|slot| matching::alternatives(slot).iter().map(|piece| Tok(*piece)))
+        .collect();
+    pieces.sort_unstable();
+    pieces.dedup();
+    explain::nearest(text, pieces.into_iter().map(Tok::text))
 }
 
 fn entry(form: u16) -> Entry {

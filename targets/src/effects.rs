@@ -99,6 +99,50 @@ impl Effects {
         self.0 & other.0 != 0
     }
 
+    /// The effects in words, such as `reads global memory`, in a fixed order; none for an instruction that only computes.
+    pub fn describe(self) -> Vec<String> {
+        const SPACES: [(Space, &str); 7] = [
+            (Space::Generic, "generic"),
+            (Space::Global, "global"),
+            (Space::Shared, "shared"),
+            (Space::Local, "local"),
+            (Space::Const, "constant"),
+            (Space::Param, "parameter"),
+            (Space::Tensor, "tensor"),
+        ];
+        const MECHANISMS: [(Mechanism, &str); 6] = [
+            (Mechanism::CopyGroup, "completes in a cp.async group"),
+            (Mechanism::BulkGroup, "completes in a bulk group"),
+            (Mechanism::MbarrierTx, "completes by complete_tx on an mbarrier"),
+            (Mechanism::WgmmaGroup, "completes in a wgmma group"),
+            (Mechanism::TensorCommit, "completes by tcgen05.commit"),
+            (Mechanism::TensorWait, "completes by tcgen05.wait"),
+        ];
+        const OTHERS: [(Effects, &str); 11] = [
+            (Effects::COMMIT, "commits asynchronous operations"),
+            (Effects::WAIT, "waits for asynchronous operations"),
+            (Effects::ASYNC_PROXY, "acts through the asynchronous proxy"),
+            (Effects::PROXY_FENCE, "orders accesses of different proxies"),
+            (Effects::BARRIER, "waits for other threads"),
+            (Effects::CONVERGENT, "needs converged threads"),
+            (Effects::UNIFORM, "gives all threads of a warp the same result"),
+            (Effects::ORDERED, "is ordered or volatile"),
+            (Effects::CARRY, "uses the condition code"),
+            (Effects::TERMINATOR, "ends control flow"),
+            (Effects::SIDE_EFFECT, "has a side effect"),
+        ];
+        let reads = SPACES.iter().filter(|(space, _)| self.contains(Effects::read(*space)));
+        let writes = SPACES.iter().filter(|(space, _)| self.contains(Effects::write(*space)));
+        let mechanisms = MECHANISMS.iter().filter(|(mechanism, _)| self.contains(Effects::mechanism(*mechanism)));
+        let others = OTHERS.iter().filter(|(effect, _)| self.contains(*effect));
+        reads
+            .map(|(_, name)| format!("reads {name} memory"))
+            .chain(writes.map(|(_, name)| format!("writes {name} memory")))
+            .chain(mechanisms.map(|(_, text)| (*text).to_owned()))
+            .chain(others.map(|(_, text)| (*text).to_owned()))
+            .collect()
+    }
+
     /// Reads memory of any space.
     pub const fn reads_memory(self) -> bool {
         self.0 & 0x7f != 0

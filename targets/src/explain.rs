@@ -66,6 +66,15 @@ pub(crate) fn hint(forms: &[u16], stranger: &str) -> String {
     format!("; did you mean {}?", names.join(" or "))
 }
 
+/// The texts of the least edit distance from `text`, at most four, in alphabetical order; none where all are far.
+pub(crate) fn nearest<'t>(text: &str, others: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let mut near: Vec<(usize, &str)> = others.map(|other| (distance(text, other), other)).collect();
+    near.retain(|(distance, _)| *distance * 2 <= text.len().max(2));
+    near.sort_unstable();
+    let least = near.first().map_or(0, |(distance, _)| *distance);
+    near.into_iter().take_while(|(distance, _)| *distance == least).take(4).map(|(_, other)| other).collect()
+}
+
 /// Edit distance of two short texts.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (&a.as_bytes()[..a.len().min(48)], &b.as_bytes()[..b.len().min(48)]);

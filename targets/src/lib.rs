@@ -36,7 +36,7 @@ mod target;
 mod token;
 mod types;
 
-pub use catalogue::{Entry, Variant, entries, possible_effects, variants};
+pub use catalogue::{Entry, Variant, entries, nearest_instructions, nearest_modifiers, possible_effects, variants};
 pub use check::{Checker, Diagnostic};
 pub use declarations::{Declarations, Symbol};
 pub use effects::{Effects, Mechanism, Space};

@@ -74,6 +74,9 @@ pub fn line_and_column(text: &str, at: u32) -> (usize, usize) {
     (line, 1 + before.len() - start)
 }
 
+/// Longest vector operand that recovery from an error knows as one, in bytes.
+const LONGEST_VECTOR: usize = 8192;
+
 struct Walker<'a, 's> {
     reader: Reader<'a>,
     names: Declarations<'a>,
@@ -96,11 +99,11 @@ impl<'a> Walker<'a, '_> {
         self.sink.error(Diagnostic { message: error.message, span })
     }
 
-    /// Skips to after the next `;`, or to a brace.
+    /// Skips to after the next `;`, or to a brace that opens or closes a block.
     fn recover(&mut self) {
         while let Some(byte) = self.reader.peek() {
             match byte {
-                b'{' | b'}' => return,
+                b'{' | b'}' if !self.brace_of_vector(byte) => return,
                 b';' => {
                     self.reader.at += 1;
                     return;
@@ -109,6 +112,19 @@ impl<'a> Walker<'a, '_> {
             }
             self.reader.space();
         }
+    }
+
+    /// Whether the brace here belongs to a vector operand, as far as what follows tells: no statement ends in a vector,
+    /// and one goes on after it.
+    fn brace_of_vector(&self, brace: u8) -> bool {
+        if brace == b'}' {
+            let mut ahead = Reader { text: self.reader.text, at: self.reader.at + 1 };
+            ahead.space();
+            return matches!(ahead.peek(), Some(b',' | b';' | b'.' | b'|' | b']' | b')'));
+        }
+        let inside = self.reader.rest().as_bytes().get(1..).unwrap_or(&[]);
+        let end = inside.iter().take(LONGEST_VECTOR).position(|byte| matches!(byte, b'{' | b'}' | b';'));
+        end.is_some_and(|end| inside[end] == b'}' && inside[..end].iter().any(|byte| !byte.is_ascii_whitespace()))
     }
 
     /// One thing at module scope; false at the end.
