@@ -242,5 +242,5 @@ fn isa_describes_instructions() {
     assert!(begun.contains("(section 9.7.") && begun.contains("  OP: "), "{begun}");
     let output = ptxc(&["isa", "reduks"]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stderr(&output), "error: `reduks`: no instruction has `reduks`\n");
+    assert_eq!(stderr(&output), "error: `reduks`: there is no instruction `reduks`; did you mean `redux`?\n");
 }

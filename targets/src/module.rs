@@ -654,4 +654,18 @@ mod tests {
         );
         assert_eq!(check_module(KERNEL, target, 1).len(), 1);
     }
+
+    #[test]
+    fn an_error_does_not_end_the_block() {
+        let target: Target = "sm_90".parse().unwrap();
+        for line in ["add.s32 {%r1, %r2. %r3}. [%r1];", "add.s32 [%r1 {%r2, %r3}];", "@%p1 { add.s32 %r1, %r1, 1; }"] {
+            let text = format!(
+                ".version 8.0\n.target sm_90\n.visible .entry k() {{ .reg .b32 %r<4>;\n{{ .reg .pred %p1; {line} }}\n\
+                 {{ .reg .b32 %p1; add.s32 %p1, %r1, %r2; }}\nret; }}\n"
+            );
+            let found = check_module(&text, target, 0);
+            let lines: Vec<usize> = found.iter().map(|f| line_and_column(&text, f.span.start).0).collect();
+            assert_eq!(lines, [4], "{found:?}");
+        }
+    }
 }

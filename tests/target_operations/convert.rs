@@ -26,9 +26,19 @@ pub struct Converted {
 /// Why a form has no IR of its own.
 pub type Reason = &'static str;
 
+/// A PTX module with the statement in it.
+fn module(record: &Record) -> String {
+    let Record { module, declarations, statement, .. } = record;
+    let head = match record.around.split_at(1) {
+        ("f", parameters) => format!(".visible .func f({parameters})"),
+        (_, parameters) => format!(".visible .entry k({parameters})"),
+    };
+    format!("{module}\n{head} {{ {declarations}\n{statement}\n}}\n")
+}
+
 /// Converts a record to the function `@kINDEX`.
 pub fn convert(record: &Record, index: usize) -> Result<Converted, Reason> {
-    let ptx = record.ptx();
+    let ptx = module(record);
     let mut first = First { record, index, result: None };
     walk_module(&ptx, &mut first);
     first.result.unwrap_or(Err("declarations alone, or a block"))

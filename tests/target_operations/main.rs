@@ -136,7 +136,7 @@ fn run_all(batches: Vec<(Target, Vec<Form>)>) -> Vec<String> {
 /// `PTXC_FORMS_STEP=n` takes every n-th form only, `PTXC_FORMS=text` those that begin with the text.
 #[test]
 fn every_form_is_a_target_operation() {
-    let records = record::forms();
+    let records = record::read("forms.tsv.gz");
     let wanted = std::env::var("PTXC_FORMS").unwrap_or_default();
     let step: usize = std::env::var("PTXC_FORMS_STEP").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();

@@ -20,21 +20,9 @@ pub struct Record {
     pub statement: String,
 }
 
-impl Record {
-    /// A PTX module with the statement in it.
-    pub fn ptx(&self) -> String {
-        let Record { module, declarations, statement, .. } = self;
-        let head = match self.around.split_at(1) {
-            ("f", parameters) => format!(".visible .func f({parameters})"),
-            (_, parameters) => format!(".visible .entry k({parameters})"),
-        };
-        format!("{module}\n{head} {{ {declarations}\n{statement}\n}}\n")
-    }
-}
-
-/// All forms of the data.
-pub fn forms() -> Vec<Record> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets/tests/conformance/forms.tsv.gz");
+/// All records of a file of the data.
+pub fn read(name: &str) -> Vec<Record> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets/tests/conformance").join(name);
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut text = String::new();
     GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
