@@ -5,7 +5,7 @@ use ptxc_mir::{self as mir, CallData, CallPiece, Callee, Operand, RegClass};
 use ptxc_targets::{Tok, tok};
 use smallvec::{SmallVec, smallvec};
 
-use super::address::Address;
+use super::address::{Address, Base};
 use super::memory::untyped_tok;
 use super::{Lower, Output, space_tok};
 use crate::abi::{self, Abi, Object};
@@ -113,7 +113,12 @@ impl Lower<'_> {
             return;
         }
         let align = object.decl.as_ref().map_or(1, |d| u64::from(d.align)).min(self.env.module.layout_of(ty).align);
-        let address = self.address(ptr);
+        let mut address = self.address(ptr);
+        // An operand's offset has 32 bits.
+        if i32::try_from(address.offset.saturating_add_unsigned(size)).is_err() {
+            let space = self.ty(ptr).space().unwrap_or(Space::Generic);
+            address = Address { base: Base::Value(ptr), offset: 0, space };
+        }
         let mut at = 0u64;
         while at < size {
             let width = [8u64, 4, 2, 1].into_iter().find(|w| *w <= align && at + w <= size).unwrap_or(1);

@@ -180,18 +180,30 @@ impl Lower<'_> {
     fn constant_regs(&mut self, value: Value) -> Output {
         let ty = self.ty(value);
         let layout = self.layout(ty);
-        if let Some(address) = self.symbol_operand(value) {
-            let reg = self.new_reg(RegClass::B64);
-            // Of a texture, surface or sampler ptxas takes it as `.u64` only.
-            self.emit_toks(&[tok::MOV, tok::U64], &[Operand::Def(reg), address]);
+        if let Some(reg) = self.address_constant(value) {
             return SmallVec::from_slice(&[reg]);
         }
-        let mut out = Output::new();
-        for index in 0..layout.count {
-            let bits = self.register_bits(value, layout, index);
-            out.push(self.load_immediate(layout.class, bits));
+        // Lanes with registers of their own are scalar constants, which may be addresses.
+        if let (1, Some(ConstData::Vector(lanes))) = (layout.lanes, self.ir.dfg.as_const(value)) {
+            return lanes.iter().flat_map(|lane| self.constant_regs(*lane)).collect();
         }
-        out
+        (0..layout.count)
+            .map(|index| self.load_immediate(layout.class, self.register_bits(value, layout, index)))
+            .collect()
+    }
+
+    /// A fresh register holding the address that a constant is, if it is one.
+    fn address_constant(&mut self, value: Value) -> Option<VReg> {
+        let (address, far) = match (self.symbol_operand(value), self.ir.dfg.as_const(value)?) {
+            (Some(address), _) => (address, 0),
+            // An operand's offset has 32 bits.
+            (None, ConstData::Global(global, offset)) => (Operand::Sym(self.env.symbols.global(*global), 0), *offset),
+            _ => return None,
+        };
+        let reg = self.new_reg(RegClass::B64);
+        // Of a texture, surface or sampler ptxas takes it as `.u64` only.
+        self.emit_toks(&[tok::MOV, tok::U64], &[Operand::Def(reg), address]);
+        Some(if far == 0 { reg } else { self.binary_imm(&[tok::ADD, tok::S64], reg, far) })
     }
 
     /// What register `index` of a constant holds.
