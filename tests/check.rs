@@ -1,5 +1,7 @@
 //! `ptxc check` on whole files: the statements of the conformance data, one a line, right and wrong ones mixed.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "target_operations/record.rs"]
 mod record;
 

@@ -23,7 +23,7 @@ struct Input {
 fn class(class: RegClass) -> ra::RegClass {
     match class {
         RegClass::Pred => ra::RegClass::Vector,
-        RegClass::B16 | RegClass::B32 => ra::RegClass::Int,
+        RegClass::B8 | RegClass::B16 | RegClass::B32 => ra::RegClass::Int,
         RegClass::B64 | RegClass::B128 => ra::RegClass::Float,
     }
 }

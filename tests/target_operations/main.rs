@@ -2,6 +2,8 @@
 //!
 //! Each form is compiled for one of the targets that take it, the targets in turn, many forms a module.
 
+#![allow(clippy::unwrap_used)]
+
 mod convert;
 mod record;
 
