@@ -53,6 +53,16 @@ fn ir_from_standard_input_comes_back_as_ir() {
 }
 
 #[test]
+fn the_output_does_not_replace_the_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = path(&folder, "k.ir");
+    fs::write(&file, KERNEL).unwrap();
+    let message = format!("{file}: error: the output would replace the input\n");
+    fails(&ptxc(&[&file, "--sm", "sm_90", "-o", &path(&folder, "./k.ir")]), 1, &message);
+    assert_eq!(fs::read_to_string(&file).unwrap(), KERNEL);
+}
+
+#[test]
 fn a_kernel_becomes_ptx() {
     let output = ptxc_with_input(&["-", "-O3", "--sm", "sm_90"], KERNEL.as_bytes());
     assert_eq!(stderr(&output), "");

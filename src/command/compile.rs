@@ -15,6 +15,10 @@ use crate::{Failure, files};
 pub fn run(arguments: &CompileArguments) -> Result<(), Failure> {
     let input = arguments.input.as_deref().unwrap_or(Path::new("-"));
     let options = options(arguments)?;
+    if arguments.output.as_deref().is_some_and(|output| is_same_file(input, output)) {
+        let name = files::display_name(input);
+        return Err(Failure::message(format!("{name}: error: the output would replace the input\n")));
+    }
     let text = files::read_text(input)?;
     if text.trim().is_empty() {
         return Err(Failure::message(format!("{}: error: the input is empty\n", files::display_name(input))));
@@ -25,6 +29,11 @@ pub fn run(arguments: &CompileArguments) -> Result<(), Failure> {
         Ok(output) => finish(arguments, output),
         Err(diagnostics) => Err(report(arguments, &diagnostics, &text)),
     }
+}
+
+/// Whether both names lead to one file that exists.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b && a.is_file())
 }
 
 /// Writes warnings, tables and the output.
