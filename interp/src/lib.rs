@@ -1,8 +1,9 @@
 //! The executable semantics of ptxc: what a program means, as a program.
 //!
-//! [`float`] is exact arithmetic on bit patterns, [`memory`] the spaces of a grid with their rules, [`launch`] what is
-//! executed and what comes of it.
+//! [`ir`] interprets launches of kernels in the IR. [`float`] is exact arithmetic on bit patterns, [`memory`] the spaces
+//! of a grid with their rules, [`launch`] what is executed and what comes of it.
 
 pub mod float;
+pub mod ir;
 pub mod launch;
 pub mod memory;

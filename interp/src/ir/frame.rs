@@ -1,0 +1,129 @@
+//! The values of one call, for all lanes that make it together.
+
+use super::program::{CONSTANT, Code, LANES, Lanes, Val};
+
+/// Lanes of a mask.
+pub fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        let lane = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        (lane < LANES).then_some(lane)
+    })
+}
+
+/// The values of one call. Slots are written before they are read, as definitions dominate uses.
+#[derive(Clone, Default, Debug)]
+pub struct Frame {
+    /// Number of the function's code.
+    pub code: usize,
+    /// Slots.
+    pub slots: Vec<Lanes>,
+    /// Lanes of each slot that are poison.
+    pub poison: Vec<u32>,
+    /// The caller's frame and the call's position in it.
+    pub caller: Option<(usize, u32)>,
+    /// Lanes that have not returned.
+    pub live: u32,
+    /// Calls below this one.
+    pub depth: u32,
+    /// Heights of the lanes' stacks at the call.
+    pub marks: Option<Box<Lanes>>,
+}
+
+impl Frame {
+    /// A frame for a function's code.
+    pub fn new(index: usize, code: &Code, live: u32) -> Frame {
+        let slots = vec![[0; LANES]; code.slots];
+        Frame { code: index, slots, poison: vec![0; code.slots], caller: None, live, depth: 0, marks: None }
+    }
+
+    /// A slot's lanes and which of them are poison.
+    #[inline]
+    pub fn slot<'f>(&'f self, code: &'f Code, slot: u32) -> (&'f Lanes, u32) {
+        if slot & CONSTANT != 0 {
+            let (lanes, poison) = &code.constants[(slot & !CONSTANT) as usize];
+            (lanes, *poison)
+        } else {
+            (&self.slots[slot as usize], self.poison[slot as usize])
+        }
+    }
+
+    /// Writes the lanes of `mask`.
+    #[inline]
+    pub fn set(&mut self, slot: u32, values: &Lanes, poison: u32, mask: u32) {
+        let to = &mut self.slots[slot as usize];
+        if mask == u32::MAX {
+            *to = *values;
+        } else {
+            for lane in lanes(mask) {
+                to[lane] = values[lane];
+            }
+        }
+        let old = &mut self.poison[slot as usize];
+        *old = (*old & !mask) | (poison & mask);
+    }
+
+    /// One lane of an element; `None` when poison.
+    #[inline]
+    pub fn read(&self, code: &Code, val: Val, element: u32, lane: usize) -> Option<u128> {
+        let slot = val.element(element);
+        let (low, poison) = self.slot(code, slot);
+        if poison >> lane & 1 != 0 {
+            return None;
+        }
+        let low = u128::from(low[lane]);
+        if !val.wide() {
+            return Some(low);
+        }
+        let (high, _) = self.slot(code, slot + 1);
+        Some(low | u128::from(high[lane]) << 64)
+    }
+
+    /// Writes one lane of an element.
+    #[inline]
+    pub fn write(&mut self, val: Val, element: u32, lane: usize, bits: Option<u128>) {
+        let slot = val.element(element) as usize;
+        let bit = 1 << lane;
+        match bits {
+            Some(bits) => {
+                self.slots[slot][lane] = bits as u64;
+                self.poison[slot] &= !bit;
+                if val.wide() {
+                    self.slots[slot + 1][lane] = (bits >> 64) as u64;
+                    self.poison[slot + 1] &= !bit;
+                }
+            }
+            None => {
+                self.poison[slot] |= bit;
+                if val.wide() {
+                    self.poison[slot + 1] |= bit;
+                }
+            }
+        }
+    }
+
+    /// Copies slots at the same time.
+    pub fn copy(&mut self, code: &Code, copies: &[(u32, u32)], mask: u32) {
+        if let [(from, to)] = *copies {
+            let (values, poison) = self.slot(code, from);
+            let values = *values;
+            return self.set(to, &values, poison, mask);
+        }
+        // A source that is a target of an earlier copy must be read first.
+        let clash = copies.iter().enumerate().any(|(i, (from, _))| copies[..i].iter().any(|(_, to)| to == from));
+        if !clash {
+            for (from, to) in copies {
+                let (values, poison) = self.slot(code, *from);
+                let values = *values;
+                self.set(*to, &values, poison, mask);
+            }
+            return;
+        }
+        let read: Vec<(Lanes, u32)> =
+            copies.iter().map(|(from, _)| self.slot(code, *from)).map(|(v, p)| (*v, p)).collect();
+        for ((values, poison), (_, to)) in read.iter().zip(copies) {
+            self.set(*to, values, *poison, mask);
+        }
+    }
+}

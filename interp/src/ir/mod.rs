@@ -1,0 +1,75 @@
+//! The interpreter of the IR: whole launches, with divergence, barriers and poison.
+//!
+//! Functions are decoded once into flat code ([`program`]); a warp executes a step for all its lanes at a time
+//! (module `warp`). Undefined behaviour is an error with its place: access out of bounds, misaligned, races, poison in
+//! addresses, conditions and divisors, division by zero, barriers that part, broken promises (`uniform`, `assume`,
+//! `unreachable`). Reading memory that was never written is a warning. Not found are broken `inbounds`, `noalias`,
+//! `readonly`, `nonnull` and `invariant`. Target operations and inline assembly are refused when they are reached.
+//!
+//! `contract`, `reassoc`, `arcp` and `afn` change nothing: the result is the strict one. `fsin`, `fcos`, `fexp2`,
+//! `flog2`, `ftanh` and `frsqrt` are the host's double-precision functions, rounded once more.
+
+mod access;
+mod compute;
+mod decode;
+mod element;
+mod frame;
+mod grid;
+pub mod integer;
+pub mod program;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod warp;
+
+pub use grid::run;
+use ptxc_ir::Module;
+
+use crate::memory::Fault;
+
+/// Why a warp cannot go on.
+#[derive(Clone, Debug)]
+struct Stop {
+    message: String,
+    lane: Option<usize>,
+    /// Place of the other access of a race.
+    other: Option<u32>,
+}
+
+impl Stop {
+    fn new(message: impl Into<String>) -> Stop {
+        Stop { message: message.into(), lane: None, other: None }
+    }
+
+    fn lane(message: impl Into<String>, lane: usize) -> Stop {
+        Stop { lane: Some(lane), ..Stop::new(message) }
+    }
+
+    fn fault(fault: Fault, lane: usize) -> Stop {
+        let other = if let Fault::Race { other, .. } = fault { Some(other) } else { None };
+        Stop { other, ..Stop::lane(fault.to_string(), lane) }
+    }
+}
+
+/// Names a place: function, instruction, source location.
+fn describe(module: &Module, codes: &[program::Code], place: u32) -> String {
+    let at = codes.partition_point(|c| c.first_place <= place).checked_sub(1);
+    let Some(code) = at.and_then(|i| codes.get(i)) else { return String::new() };
+    let func = &module.funcs[code.func];
+    let Some(step) = code.steps.get((place - code.first_place) as usize) else { return format!("@{}", func.name) };
+    let result = func.dfg.first_result(step.inst).and_then(|v| func.dfg.value_names.get(&v));
+    let mut text = match result {
+        Some(name) => format!("@{}, `%{name} = {}`", func.name, step.op.text()),
+        None => format!("@{}, `{}`", func.name, step.op.text()),
+    };
+    let block = func.layout.inst_block(step.inst);
+    if let Some(name) = block.and_then(|b| func.dfg.block_names.get(&b)) {
+        text.push_str(&format!(" in block {name}"));
+    }
+    let loc = func.dfg.locs[step.inst];
+    if loc.line != 0 {
+        let file = module.files.iter().find(|(number, _)| *number == loc.file).map_or("?", |(_, name)| name);
+        text.push_str(&format!(", {file}:{}:{}", loc.line, loc.col));
+    }
+    text
+}

@@ -1,0 +1,229 @@
+//! Instructions that the threads of a warp execute together, and special registers.
+
+use ptxc_ir::{Opcode, Shape};
+
+use super::Stop;
+use super::access::all_lanes;
+use super::compute::At;
+use super::frame::lanes;
+use super::program::{LANES, More};
+use super::warp::{Context, Identity};
+
+/// How far the threads of a group get.
+pub enum Together {
+    /// These lanes have executed it.
+    Done(u32),
+    /// Lanes that are named are missing.
+    Missing,
+}
+
+/// Which of the group's lanes execute a step together: those that one lane's mask names.
+fn party(at: &At<'_>, who: &Identity) -> Result<Option<u32>, Stop> {
+    let Some(last) = at.step.args.last() else { return Ok(Some(at.mask)) };
+    let masks = all_lanes(at, *last, "the mask")?;
+    let Some(first) = lanes(at.mask).next() else { return Ok(None) };
+    let named = masks[first] as u32;
+    if named >> first & 1 == 0 {
+        return Err(Stop::lane(format!("the mask {named:#x} does not name the thread itself"), first));
+    }
+    // Threads that have exited, or never were, are not waited for.
+    let named = named & who.live;
+    if named & !at.mask != 0 {
+        return Ok(None);
+    }
+    match lanes(named).find(|lane| masks[*lane] as u32 & who.live != named) {
+        Some(lane) => Err(Stop::lane("the threads of the mask give different masks", lane)),
+        None => Ok(Some(named)),
+    }
+}
+
+/// Executes a step of the lanes that meet at it.
+pub fn execute(at: &mut At<'_>, who: &mut Identity) -> Result<Together, Stop> {
+    if at.step.op == Opcode::ActiveMask {
+        let out = at.result(0)?;
+        at.frame.set(out.slot, &[at.mask.into(); LANES], 0, at.mask);
+        return Ok(Together::Done(at.mask));
+    }
+    let Some(party) = party(at, who)? else { return Ok(Together::Missing) };
+    let mut at = At { step: at.step, code: at.code, frame: at.frame, mask: party };
+    who.warp_epoch += 1;
+    match at.step.op.shape() {
+        Shape::WarpMask => {}
+        Shape::Shuffle4 => shuffle(&mut at)?,
+        Shape::Vote | Shape::Ballot => vote(&mut at)?,
+        Shape::MatchAny | Shape::MatchAll => matching(&mut at)?,
+        Shape::Redux => redux(&mut at)?,
+        Shape::Elect => {
+            let leader = party.trailing_zeros();
+            for lane in lanes(party) {
+                at.frame.write(at.result(0)?, 0, lane, Some(leader.into()));
+                at.frame.write(at.result(1)?, 0, lane, Some((lane as u32 == leader).into()));
+            }
+        }
+        _ => return Err(Stop::new("this instruction is not interpreted")),
+    }
+    Ok(Together::Done(party))
+}
+
+/// PTX ISA 9.7.9.6. A lane outside the party gives poison.
+fn shuffle(at: &mut At<'_>) -> Result<(), Stop> {
+    let (value, out) = (at.arg(0)?, at.result(0)?);
+    let numbers = all_lanes(at, at.arg(1)?, "the lane")?;
+    let clamps = all_lanes(at, at.arg(2)?, "the clamp")?;
+    let mut sources = [0usize; LANES];
+    let mut inside = 0u32;
+    for lane in lanes(at.mask) {
+        let (number, clamp) = (numbers[lane] as u32 & 31, clamps[lane] as u32 & 31);
+        let segment = clamps[lane] as u32 >> 8 & 31;
+        let me = lane as u32;
+        let last = (me & segment) | (clamp & !segment);
+        let (source, valid) = match at.step.op {
+            Opcode::ShflUp => (me.wrapping_sub(number), me as i32 - number as i32 >= last as i32),
+            Opcode::ShflDown => (me + number, me + number <= last),
+            Opcode::ShflBfly => (me ^ number, me ^ number <= last),
+            _ => {
+                let source = (me & segment) | (number & !segment);
+                (source, source <= last)
+            }
+        };
+        sources[lane] = if valid { source as usize & 31 } else { lane };
+        inside |= u32::from(valid) << lane;
+    }
+    let slots = value.slots();
+    for i in 0..slots {
+        let (values, poison) = at.frame.slot(at.code, value.slot + i);
+        let mut result = [0; LANES];
+        let mut bad = 0;
+        for lane in lanes(at.mask) {
+            let source = sources[lane];
+            result[lane] = values[source];
+            if poison >> source & 1 != 0 || at.mask >> source & 1 == 0 {
+                bad |= 1 << lane;
+            }
+        }
+        at.frame.set(out.slot + i, &result, bad, at.mask);
+    }
+    if let Some(predicate) = at.step.results.get(1) {
+        let values = std::array::from_fn(|lane| u64::from(inside >> lane & 1));
+        at.frame.set(predicate.slot, &values, 0, at.mask);
+    }
+    Ok(())
+}
+
+fn vote(at: &mut At<'_>) -> Result<(), Stop> {
+    let predicates = all_lanes(at, at.arg(0)?, "the predicate")?;
+    let votes = lanes(at.mask).fold(0u32, |v, lane| v | (predicates[lane] as u32 & 1) << lane);
+    let result = match at.step.op {
+        Opcode::VoteAll => u32::from(votes == at.mask),
+        Opcode::VoteAny => u32::from(votes != 0),
+        Opcode::VoteUni => u32::from(votes == 0 || votes == at.mask),
+        _ => votes,
+    };
+    let out = at.result(0)?;
+    at.frame.set(out.slot, &[result.into(); LANES], 0, at.mask);
+    Ok(())
+}
+
+fn matching(at: &mut At<'_>) -> Result<(), Stop> {
+    let (value, out) = (at.arg(0)?, at.result(0)?);
+    let mut keys: Vec<(usize, Vec<u128>)> = Vec::new();
+    for lane in lanes(at.mask) {
+        let key: Option<Vec<u128>> = (0..value.elements()).map(|e| at.read(value, e, lane)).collect();
+        keys.push((lane, key.ok_or_else(|| Stop::lane("the value is poison", lane))?));
+    }
+    let equal = |key: &[u128]| keys.iter().filter(|(_, k)| k == key).fold(0u32, |m, (lane, _)| m | 1 << lane);
+    for (lane, key) in &keys {
+        let mask = equal(key);
+        if at.step.op == Opcode::MatchAny {
+            at.frame.write(out, 0, *lane, Some(mask.into()));
+            continue;
+        }
+        let all = mask == at.mask;
+        at.frame.write(out, 0, *lane, Some(if all { mask.into() } else { 0 }));
+        if let Some(predicate) = at.step.results.get(1) {
+            at.frame.write(*predicate, 0, *lane, Some(all.into()));
+        }
+    }
+    Ok(())
+}
+
+fn redux(at: &mut At<'_>) -> Result<(), Stop> {
+    let values = all_lanes(at, at.arg(0)?, "the value")?;
+    let words = lanes(at.mask).map(|lane| values[lane] as u32);
+    let signed = words.clone().map(|x| x as i32);
+    let result = match at.step.op {
+        Opcode::ReduxAdd => words.fold(0, u32::wrapping_add),
+        Opcode::ReduxSmin => signed.min().unwrap_or(0) as u32,
+        Opcode::ReduxSmax => signed.max().unwrap_or(0) as u32,
+        Opcode::ReduxUmin => words.min().unwrap_or(0),
+        Opcode::ReduxUmax => words.max().unwrap_or(0),
+        Opcode::ReduxAnd => words.fold(u32::MAX, |x, y| x & y),
+        Opcode::ReduxOr => words.fold(0, |x, y| x | y),
+        _ => words.fold(0, |x, y| x ^ y),
+    };
+    let out = at.result(0)?;
+    at.frame.set(out.slot, &[result.into(); LANES], 0, at.mask);
+    Ok(())
+}
+
+fn axis(name: &str) -> usize {
+    match name.as_bytes().last() {
+        Some(b'y') => 1,
+        Some(b'z') => 2,
+        _ => 0,
+    }
+}
+
+/// `sreg`.
+pub fn special(at: &mut At<'_>, cx: &Context<'_>, who: &Identity) -> Result<(), Stop> {
+    let More::Sreg(register) = at.step.more else { return Err(Stop::new("no register is named")) };
+    let name = &register.name()[1..];
+    let (launch, team) = (cx.launch, &*cx.team);
+    let block = launch.block;
+    let volume = |x: [u32; 3]| x[0] * x[1] * x[2];
+    let warps = volume(block).div_ceil(LANES as u32);
+    let ratio = |i: usize| launch.grid[i] / launch.cluster[i];
+    let same = |value: u64| Ok(Box::new(move |_: u32| value) as Box<dyn Fn(u32) -> u64>);
+    let stem = name.trim_end_matches(['x', 'y', 'z']).trim_end_matches('.');
+    let i = axis(name);
+    let value: Result<Box<dyn Fn(u32) -> u64>, Stop> = match stem {
+        "tid" => Ok(Box::new(move |lane| {
+            let linear = who.first_thread + lane;
+            [linear % block[0], linear / block[0] % block[1], linear / block[0] / block[1]][i].into()
+        })),
+        "ntid" => same(block[i].into()),
+        "ctaid" => same(team.id[i].into()),
+        "nctaid" => same(launch.grid[i].into()),
+        "clusterid" => same((team.id[i] / launch.cluster[i]).into()),
+        "nclusterid" => same(ratio(i).into()),
+        "cluster_ctaid" => same((team.id[i] % launch.cluster[i]).into()),
+        "cluster_nctaid" => same(launch.cluster[i].into()),
+        "cluster_ctarank" => same(team.rank.into()),
+        "cluster_nctarank" => same(volume(launch.cluster).into()),
+        "is_explicit_cluster" => same((volume(launch.cluster) > 1).into()),
+        "laneid" => Ok(Box::new(u64::from)),
+        "warpid" => same((who.first_thread / LANES as u32).into()),
+        "nwarpid" => same(warps.into()),
+        "smid" => same(team.slot as u64),
+        "nsmid" => same(cx.options.resident as u64),
+        "gridid" => same(1),
+        "lanemask_eq" => Ok(Box::new(|lane| 1 << lane)),
+        "lanemask_lt" => Ok(Box::new(|lane| (1 << lane) - 1)),
+        "lanemask_le" => Ok(Box::new(|lane| (2 << lane) - 1)),
+        "lanemask_gt" => Ok(Box::new(|lane| u64::from(u32::MAX) & !((2 << lane) - 1))),
+        "lanemask_ge" => Ok(Box::new(|lane| u64::from(u32::MAX) & !((1 << lane) - 1))),
+        "clock" => same(cx.outcome.steps & u64::from(u32::MAX)),
+        "clock_hi" => same(cx.outcome.steps >> 32),
+        "clock64" | "globaltimer" => same(cx.outcome.steps),
+        "dynamic_smem_size" => same(launch.dynamic_shared.into()),
+        _ => return Err(Stop::new(format!("the special register {name} is not interpreted"))),
+    };
+    let value = value?;
+    let out = at.result(0)?;
+    if out.ty.is_vector() {
+        return Err(Stop::new(format!("the special register {name} is not interpreted as a vector")));
+    }
+    let values = std::array::from_fn(|lane| value(lane as u32));
+    at.frame.set(out.slot, &values, 0, at.mask);
+    Ok(())
+}
