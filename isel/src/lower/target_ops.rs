@@ -29,6 +29,9 @@ struct Operation {
 impl Lower<'_> {
     pub(super) fn target_op(&mut self, inst: Inst) {
         let Extra::Target(id) = self.ir.dfg.insts[inst].extra else { return };
+        if self.refuse_bundles(inst) {
+            return;
+        }
         match &self.ir.dfg.target_ops[id] {
             TargetOp::Known { toks, guard, operands } => self.known(inst, toks, *guard, operands),
             TargetOp::Opaque { text } => self.opaque(inst, text),
@@ -136,8 +139,25 @@ impl Lower<'_> {
             .collect()
     }
 
+    /// The one register that a value is to PTX: its own, or one that two of its registers are packed into.
     fn raw_class(&mut self, ty: Type) -> RegClass {
-        if ty.bits() == 128 { RegClass::B128 } else { self.layout(ty).class }
+        let layout = self.layout(ty);
+        if layout.count == 1 { layout.class } else { RegClass::for_bits(ty.bits()).unwrap_or(RegClass::B128) }
+    }
+
+    /// Refuses values that are not one register and cannot be packed into one.
+    fn refuse_bundles(&mut self, inst: Inst) -> bool {
+        let values = self.ir.dfg.args(inst).iter().copied().chain(self.ir.dfg.results(inst));
+        let types: SmallVec<[Type; 8]> = values.map(|v| self.ty(v)).collect();
+        for ty in types {
+            let layout = self.layout(ty);
+            let packs = layout.count == 2 && layout.class >= RegClass::B32 && 2 * layout.class.bits() == ty.bits();
+            if layout.count != 1 && !packs {
+                self.error(inst, format!("a value of type {ty} is not one register; take it apart"));
+                return true;
+            }
+        }
+        false
     }
 
     fn bind_raw(&mut self, inst: Inst, regs: &[VReg]) {
@@ -146,10 +166,9 @@ impl Lower<'_> {
             if !self.is_assigned(value) {
                 continue;
             }
-            let regs: Output = match self.func.class(*reg) {
-                RegClass::B128 => self.unpack(*reg, RegClass::B64),
-                _ => SmallVec::from_slice(&[*reg]),
-            };
+            let layout = self.layout(self.ty(value));
+            let regs: Output =
+                if layout.count == 1 { SmallVec::from_slice(&[*reg]) } else { self.unpack(*reg, layout.class) };
             self.bind_value(value, &regs);
         }
     }
