@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::integer;
 use super::program::{CONSTANT, Code, Fast, LANES, Lanes, More, Step, Target, Val, is_plain_single};
+use super::target;
 use crate::memory::CODE_WINDOW;
 
 /// Bytes between the addresses of functions.
@@ -223,10 +224,10 @@ impl Decoder<'_> {
             Extra::Call(func) => More::Callee(func),
             Extra::CallIndirect(_) => More::None,
             Extra::Sreg(register) => More::Sreg(register),
-            Extra::Target(_) => {
-                let what = if op == Opcode::Asm { "inline assembly" } else { "this target operation" };
-                More::Refused(format!("{what} is not interpreted").into())
-            }
+            Extra::Target(id) => match target::operation(&self.dfg().target_ops[id]) {
+                Ok(operation) => More::Target(operation),
+                Err(what) => More::Refused(format!("{what} is not interpreted").into()),
+            },
         };
         let fast = fast(op, flags, ty, &args, &more);
         Step { inst, op, flags, ty, fast, args, results, more }

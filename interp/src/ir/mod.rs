@@ -1,10 +1,11 @@
 //! The interpreter of the IR: whole launches, with divergence, barriers and poison.
 //!
-//! Functions are decoded once into flat code ([`program`]); a warp executes a step for all its lanes at a time
+//! Functions are decoded once into flat code (module `program`); a warp executes a step for all its lanes at a time
 //! (module `warp`). Undefined behaviour is an error with its place: access out of bounds, misaligned, races, poison in
 //! addresses, conditions and divisors, division by zero, barriers that part, broken promises (`uniform`, `assume`,
 //! `unreachable`). Reading memory that was never written is a warning. Not found are broken `inbounds`, `noalias`,
-//! `readonly`, `nonnull` and `invariant`. Target operations and inline assembly are refused when they are reached.
+//! `readonly`, `nonnull` and `invariant`. Of target operations only those are interpreted that legalization writes on
+//! generic code; others and inline assembly are refused when they are reached.
 //!
 //! `contract`, `reassoc`, `arcp` and `afn` change nothing: the result is the strict one. `fsin`, `fcos`, `fexp2`,
 //! `flog2`, `ftanh` and `frsqrt` are the host's double-precision functions, rounded once more.
@@ -15,8 +16,9 @@ mod decode;
 mod element;
 mod frame;
 mod grid;
-pub mod integer;
-pub mod program;
+mod integer;
+mod program;
+mod target;
 #[cfg(test)]
 mod tests;
 mod threads;

@@ -7,6 +7,8 @@ use ptxc_ir::{AtomicOp, Flags, FloatCC, FloatKind, FuncId, Inst, IntCC, MemAttrs
 use ptxc_targets::SpecialReg;
 use smallvec::SmallVec;
 
+use super::target::Operation;
+
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 /// One slot's contents.
@@ -104,6 +106,8 @@ pub enum More {
     Callee(FuncId),
     /// `sreg`.
     Sreg(SpecialReg),
+    /// A target operation.
+    Target(Operation),
     /// What is wrong when it is executed.
     Refused(Box<str>),
 }

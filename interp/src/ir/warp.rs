@@ -12,7 +12,7 @@ use super::frame::{Frame, lanes};
 use super::grid::Team;
 use super::program::{Code, Lanes, More, Step, Target};
 use super::threads::{self, Together};
-use super::{Stop, access};
+use super::{Stop, access, target};
 use crate::launch::{Launch, Options, Outcome};
 use crate::memory::{Accessor, Memory};
 
@@ -69,6 +69,8 @@ pub struct Identity {
     pub warp_epoch: u32,
     /// Lanes that have executed a fence or an acquiring access.
     pub synchronized: u32,
+    /// The carry of each lane.
+    pub carry: u32,
     /// Place of the current instruction.
     pub place: u32,
 }
@@ -489,7 +491,10 @@ fn execute(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity) -> Result<
             Together::Done(mask) => Flow::Executed(mask),
             Together::Missing => Flow::Meet,
         }),
-        _ => compute::execute(at).map(|()| Flow::Next),
+        _ => match at.step.more {
+            More::Target(operation) => target::execute(operation, at, who).map(|()| Flow::Next),
+            _ => compute::execute(at).map(|()| Flow::Next),
+        },
     }
 }
 
