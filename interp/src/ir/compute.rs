@@ -1,6 +1,6 @@
 //! Instructions that only compute.
 
-use ptxc_ir::{Flags, Opcode, Shape};
+use ptxc_ir::{Flags, FloatKind, Opcode, Shape};
 
 use super::Stop;
 use super::decode::narrow;
@@ -92,6 +92,13 @@ pub fn fast(kind: Fast, at: &mut At<'_>) -> Result<(), Stop> {
     }
     let mut poison = pa | pb;
     match kind {
+        Fast::SingleFma => {
+            let (c, pc) = at.frame.slot(at.code, at.arg(2)?.slot);
+            poison |= pc;
+            for i in lanes(mask) {
+                r[i] = float::fma(FloatKind::F32, a[i], b[i], c[i], float::Mode::default());
+            }
+        }
         Fast::Compare(cc) => {
             let width = at.arg(0)?.ty.scalar_bits();
             compare(cc, width, &a, &b, &mut r);
@@ -104,7 +111,7 @@ pub fn fast(kind: Fast, at: &mut At<'_>) -> Result<(), Stop> {
                     Opcode::Fsub => x - y,
                     _ => x * y,
                 };
-                r[i] = if z.is_nan() { float::nan(ptxc_ir::FloatKind::F32) } else { z.to_bits().into() };
+                r[i] = if z.is_nan() { float::nan(FloatKind::F32) } else { z.to_bits().into() };
             }
         }
         _ => poison |= integers(step, width, bits, &a, &b, &mut r),

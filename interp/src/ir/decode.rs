@@ -299,7 +299,9 @@ fn fast(op: Opcode, flags: Flags, ty: Type, args: &[Val], more: &More) -> Option
         Opcode::Select if flags.is_empty() => Some(Fast::Select),
         Opcode::Zext | Opcode::Trunc | Opcode::Ptrtoint | Opcode::Inttoptr if flags.is_empty() => Some(Fast::Mask),
         Opcode::Sext => args.first().map(|v| Fast::Sext(v.ty.scalar_bits())),
-        _ if is_plain_single(op, flags, ty) => Some(Fast::Single),
+        // Both sides are scalars, so the bits are as many.
+        Opcode::Bitcast => Some(Fast::Mask),
+        _ if is_plain_single(op, flags, ty) => Some(if op == Opcode::Fma { Fast::SingleFma } else { Fast::Single }),
         _ => None,
     }
 }

@@ -17,6 +17,8 @@ mod element;
 mod frame;
 mod grid;
 mod integer;
+#[cfg(test)]
+mod integer_tests;
 mod program;
 mod target;
 #[cfg(test)]

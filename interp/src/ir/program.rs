@@ -56,12 +56,14 @@ pub enum Fast {
     Compare(IntCC),
     /// `select`.
     Select,
-    /// `zext`, `trunc`, `ptrtoint`, `inttoptr` without flags.
+    /// `zext`, `trunc`, `ptrtoint`, `inttoptr`, `bitcast` without flags.
     Mask,
     /// `sext` from this width.
     Sext(u32),
     /// `fadd`, `fsub`, `fmul` on f32 without flags that matter.
     Single,
+    /// `fma` on f32 without flags that matter.
+    SingleFma,
 }
 
 /// A branch target: where to, and which slots are copied, one pair a slot.
@@ -154,11 +156,11 @@ pub struct Code {
     pub first_place: u32,
 }
 
-/// True when `fadd`, `fsub` or `fmul` with these flags is the processor's.
+/// True when `fadd`, `fsub`, `fmul` or `fma` with these flags rounds f32 to nearest and does nothing else.
 pub fn is_plain_single(op: Opcode, flags: Flags, ty: Type) -> bool {
     let relevant =
         Flags::NNAN | Flags::NINF | Flags::RZ | Flags::RM | Flags::RP | Flags::FTZ | Flags::SAT | Flags::RELU;
-    matches!(op, Opcode::Fadd | Opcode::Fsub | Opcode::Fmul)
+    matches!(op, Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fma)
         && ty == Type::float(FloatKind::F32)
         && flags.bits() & relevant.bits() == 0
 }
