@@ -10,6 +10,9 @@ use super::{Stop, describe};
 use crate::launch::{Argument, Buffer, Failure, Launch, Options, Outcome};
 use crate::memory::{Block, Fault, Memory, to_generic};
 
+/// Most bytes of shared memory of a block, with the gaps between variables.
+const MOST_SHARED: u64 = 256 << 10;
+
 /// A barrier of a thread block.
 #[derive(Clone, Copy, Default, Debug)]
 struct Barrier {
@@ -170,10 +173,18 @@ fn globals(module: &Module, launch: &Launch, memory: &mut Memory) -> Result<(Add
                 dynamic = dynamic.max(global.align);
                 0
             }
-            GlobalKind::Variable(Space::Shared) => shared.allocate(size, global.align),
+            GlobalKind::Variable(Space::Shared) => {
+                if size > MOST_SHARED {
+                    return Err(format!("@{} has {size} bytes of shared memory", global.name));
+                }
+                shared.allocate(size, global.align)
+            }
             GlobalKind::Variable(Space::Const) => memory.allocate_const(size, global.align),
             _ => memory.allocate_global(&global.name, size, global.align),
         };
+    }
+    if shared.len() + u64::from(launch.dynamic_shared) > MOST_SHARED {
+        return Err(format!("a block has more than {MOST_SHARED} bytes of shared memory"));
     }
     let start = shared.allocate(launch.dynamic_shared.into(), dynamic);
     for (id, global) in module.globals.iter() {

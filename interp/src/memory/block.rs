@@ -10,6 +10,9 @@ const POISON: u8 = 2;
 /// Belongs to no allocation.
 const NOTHING: u8 = 3;
 
+/// All bytes of a granule.
+const WHOLE: u8 = (1 << GRANULE) - 1;
+
 /// What was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loaded {
@@ -119,6 +122,11 @@ impl Block {
         let at = address.wrapping_sub(self.base) as usize;
         let range = at..at.checked_add(size as usize)?;
         let (bytes, states) = (self.bytes.get(range.clone())?, self.state.get(range)?);
+        if let (Ok(word), Ok([INITIALIZED, INITIALIZED, INITIALIZED, INITIALIZED])) =
+            (<[u8; 4]>::try_from(bytes), <[u8; 4]>::try_from(states))
+        {
+            return Some(Loaded { bits: u32::from_le_bytes(word).into(), poison: false, uninitialized: false });
+        }
         let mut bits = 0;
         for byte in bytes.iter().rev() {
             bits = bits << 8 | u128::from(*byte);
@@ -167,10 +175,23 @@ impl Block {
         })
     }
 
+    /// The cell of an access to one whole granule: the common case.
+    #[inline]
+    fn whole(&mut self, address: u64, size: u32) -> Option<&mut Cell> {
+        let at = address.wrapping_sub(self.base);
+        if u64::from(size) != GRANULE || !at.is_multiple_of(GRANULE) {
+            return None;
+        }
+        self.cells.get_mut((at / GRANULE) as usize)
+    }
+
     /// Notes a read for the race detector.
     #[inline]
     pub fn note_read(&mut self, address: u64, size: u32, who: &Accessor, kind: Kind) -> Result<(), Fault> {
         if self.watched {
+            if let Some(cell) = self.whole(address, size) {
+                return cell.read(WHOLE, who, kind);
+            }
             for (mask, cell) in self.cells(address, size) {
                 cell.read(mask, who, kind)?;
             }
@@ -182,6 +203,9 @@ impl Block {
     #[inline]
     pub fn note_write(&mut self, address: u64, size: u32, who: &Accessor, kind: Kind, same: bool) -> Result<(), Fault> {
         if self.watched {
+            if let Some(cell) = self.whole(address, size) {
+                return cell.write(WHOLE, who, kind, same);
+            }
             for (mask, cell) in self.cells(address, size) {
                 cell.write(mask, who, kind, same)?;
             }
