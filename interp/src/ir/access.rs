@@ -221,17 +221,18 @@ fn copy(
         if at.step.op == Opcode::Memcpy && overlap(source, target, length) && spaces[0] == spaces[1] {
             return Err(Stop::lane("`memcpy` of blocks that overlap", lane));
         }
-        let mut bytes = Vec::with_capacity(length as usize);
+        // Grows as bytes are found to be there: the length may be anything.
+        let mut bytes: Vec<Option<u8>> = Vec::new();
         for i in 0..length {
             let align = if i == 0 { aligns[1] } else { 1 };
             let access = Access { space: spaces[1], address: source.wrapping_add(i), size: 1, align };
             let accessor = who.accessor(cx.team, lane);
             // Copies of what was never written are no reads of it.
             let loaded = cx.memory.load(&access, &accessor, Kind::Plain).map_err(|fault| Stop::fault(fault, lane))?;
-            bytes.push((!loaded.poison).then_some(loaded.bits));
+            bytes.push((!loaded.poison).then_some(loaded.bits as u8));
         }
         for (i, byte) in bytes.into_iter().enumerate() {
-            put_byte(cx, who, lane, (spaces[0], target, aligns[0]), i as u64, byte)?;
+            put_byte(cx, who, lane, (spaces[0], target, aligns[0]), i as u64, byte.map(u128::from))?;
         }
     }
     Ok(())
