@@ -1,4 +1,4 @@
-//! One test for each directive and statement shape. Every module is assembled where `$PTXAS` is set.
+//! One test for each directive and statement shape. Every module is assembled.
 
 mod common;
 

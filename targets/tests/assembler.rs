@@ -1,14 +1,13 @@
 //! Statements made from the tables, assembled: the tables and `ptxas` take the same ones.
 //!
-//! `ptxas` is found in `$PTXAS`, under `target/tools`, or on `PATH`. Without it the test says so and
-//! passes, except where `$CI` is set.
+//! `ptxas` is found or installed as in the other suites.
 
 #![allow(clippy::unwrap_used)]
 
 use ptxc_targets::{Checker, Declarations, Diagnostic, PtxVersion, Sink, Statement, Target, sample, walk_module};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// One target of every generation whose suffix matters.
@@ -19,28 +18,6 @@ const COUNT: usize = 2;
 
 /// Statements of one file: `ptxas` takes longer than linear time for more.
 const BATCH: usize = 100;
-
-fn find(directory: &Path, depth: usize) -> Option<PathBuf> {
-    let mut entries: Vec<PathBuf> = directory.read_dir().ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    entries.sort();
-    let here = entries.iter().find(|path| path.file_name().is_some_and(|name| name == "ptxas") && path.is_file());
-    if let Some(path) = here {
-        return Some(path.clone());
-    }
-    entries.iter().filter(|path| depth > 0 && path.is_dir()).find_map(|path| find(path, depth - 1))
-}
-
-fn ptxas() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("PTXAS") {
-        return Some(path.into());
-    }
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools");
-    if let Some(path) = find(&tools, 5).filter(|path| !path.to_string_lossy().contains("12")) {
-        return Some(path);
-    }
-    let paths = std::env::var_os("PATH")?;
-    std::env::split_paths(&paths).map(|path| path.join("ptxas")).find(|path| path.is_file())
-}
 
 /// Which targets take the first statement of a module.
 struct First(Checker, Option<[Option<PtxVersion>; Target::ALL.len()]>);
@@ -94,11 +71,7 @@ fn refused(ptxas: &Path, directory: &Path, target: &str, batch: &[String]) -> BT
 
 #[test]
 fn samples_assemble() {
-    let Some(ptxas) = ptxas() else {
-        assert!(std::env::var_os("CI").is_none(), "no ptxas");
-        println!("skipped: no ptxas in $PTXAS, target/tools or PATH");
-        return;
-    };
+    let ptxas = ptxc_test_support::ptxas(ptxc_test_support::Release::Cuda13);
     let directory = std::env::temp_dir().join(format!("ptxc-targets-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let mut random = sample::Random::new(20);
@@ -113,13 +86,13 @@ fn samples_assemble() {
     for name in TARGETS {
         let target: Target = name.parse().unwrap();
         for batch in statements.chunks(BATCH) {
-            let refused = refused(&ptxas, &directory, name, batch);
+            let refused = refused(ptxas, &directory, name, batch);
             for (at, statement) in batch.iter().enumerate() {
                 all += 1;
                 let ours = taken_by_tables(statement, target);
                 // One error may hide or cause another, so a difference is asked about alone.
                 if ours == refused.contains(&at) {
-                    let alone = self::refused(&ptxas, &directory, name, std::slice::from_ref(statement));
+                    let alone = self::refused(ptxas, &directory, name, std::slice::from_ref(statement));
                     if ours != alone.is_empty() {
                         differ.push(format!("{name}: {} {statement}", if ours { "refused" } else { "taken" }));
                     }

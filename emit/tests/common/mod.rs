@@ -39,23 +39,22 @@ pub fn signature(params: &[ParamDecl], returns: &[ParamDecl]) -> Signature {
     Signature { params: params.to_vec(), returns: returns.to_vec(), noreturn: false }
 }
 
-/// The PTX, assembled where `$PTXAS` names an assembler.
+/// The PTX, which `ptxas` takes.
 pub fn emit(module: &Module) -> String {
     emit_with(module, EmitOptions::default())
 }
 
-/// The PTX under options, assembled where `$PTXAS` names an assembler.
+/// The PTX under options, which `ptxas` takes.
 pub fn emit_with(module: &Module, options: EmitOptions) -> String {
     let text = emit_module(module, &options).expect("the module is legal");
     assemble(&text, module.target.name(), options);
     text
 }
 
-/// Runs `$PTXAS` on the text; does nothing without it.
+/// Runs `ptxas` on the text.
 pub fn assemble(text: &str, arch: &str, options: EmitOptions) {
-    let Some(ptxas) = std::env::var_os("PTXAS") else {
-        return;
-    };
+    let target = arch.parse().expect("a target");
+    let ptxas = ptxc_test_support::ptxas(ptxc_test_support::Release::for_target(target));
     static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let dir = std::env::temp_dir().join(format!("ptxc-emit-{}-{number}", std::process::id()));
