@@ -2,23 +2,23 @@
 
 use ptxc_ir::{AtomicOp, Flags, MemAttrs, Opcode, Ordering, Scalar, Space, Type};
 
-use super::Stop;
 use super::compute::At;
 use super::element;
-use super::frame::lanes;
 use super::integer::{self, mask};
 use super::program::{LANES, More, Val};
-use super::warp::{Context, Identity};
+use crate::machine::{Identity, Stop, World, lanes};
 use crate::memory::{Access, Kind, Loaded};
 
 /// Executes a step that accesses memory.
-pub fn execute(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity) -> Result<(), Stop> {
+pub fn execute(at: &mut At<'_>, world: &mut World<'_>, who: &mut Identity) -> Result<(), Stop> {
     match (at.step.op, &at.step.more) {
-        (Opcode::Load, More::Mem(space, mem)) => load(at, cx, who, *space, *mem),
-        (Opcode::Store, More::Mem(space, mem)) => store(at, cx, who, *space, *mem),
-        (Opcode::AtomicRmw | Opcode::Cmpxchg, More::Atomic(space, op, mem)) => atomic(at, cx, who, *space, *op, *mem),
+        (Opcode::Load, More::Mem(space, mem)) => load(at, world, who, *space, *mem),
+        (Opcode::Store, More::Mem(space, mem)) => store(at, world, who, *space, *mem),
+        (Opcode::AtomicRmw | Opcode::Cmpxchg, More::Atomic(space, op, mem)) => {
+            atomic(at, world, who, *space, *op, *mem)
+        }
         (Opcode::Memset | Opcode::Memcpy | Opcode::Memmove, More::Copy(spaces, aligns)) => {
-            copy(at, cx, who, *spaces, *aligns)
+            copy(at, world, who, *spaces, *aligns)
         }
         (Opcode::Fence, more) => {
             if matches!(more, More::Fence) {
@@ -33,7 +33,7 @@ pub fn execute(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity) -> Res
             let out = at.result(0)?;
             for lane in lanes(at.mask) {
                 let thread = who.first_thread as usize + lane;
-                let address = cx.memory.push_local(cx.team.slot, thread, *size, *align);
+                let address = world.memory.push_local(world.team.slot, thread, *size, *align);
                 let address = address.ok_or_else(|| Stop::new("there is no such thread"))?;
                 at.frame.write(out, 0, lane, Some(address.into()));
             }
@@ -57,16 +57,16 @@ fn element_size(ty: Type) -> u32 {
 }
 
 /// Reads with a warning for what was never written.
-fn read(cx: &mut Context<'_>, who: &Identity, lane: usize, access: &Access, kind: Kind) -> Result<Loaded, Stop> {
-    let accessor = who.accessor(cx.team, lane);
-    let loaded = cx.memory.load(access, &accessor, kind).map_err(|fault| Stop::fault(fault, lane))?;
+fn read(world: &mut World<'_>, who: &Identity, lane: usize, access: &Access, kind: Kind) -> Result<Loaded, Stop> {
+    let accessor = who.accessor(world.team, lane);
+    let loaded = world.memory.load(access, &accessor, kind).map_err(|fault| Stop::fault(fault, lane))?;
     if loaded.uninitialized {
-        cx.warn(who.place, "memory is read that was never written");
+        world.warn(who.place, "memory is read that was never written");
     }
     Ok(loaded)
 }
 
-fn load(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity, space: Space, mem: MemAttrs) -> Result<(), Stop> {
+fn load(at: &mut At<'_>, world: &mut World<'_>, who: &mut Identity, space: Space, mem: MemAttrs) -> Result<(), Stop> {
     let (pointer, out, kind) = (at.arg(0)?, at.result(0)?, kind_of(mem));
     if acquires(mem.order) {
         who.synchronized |= at.mask;
@@ -84,7 +84,7 @@ fn load(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity, space: Space,
             let (offset, size) = if packed { (u64::from(e / 8), 1) } else { (u64::from(e * size), size) };
             let align = if e == 0 { mem.align() } else { 1 };
             let access = Access { space, address: address.wrapping_add(offset), size, align };
-            let loaded = read(cx, who, lane, &access, kind)?;
+            let loaded = read(world, who, lane, &access, kind)?;
             let value = if packed { loaded.bits >> (e % 8) } else { loaded.bits };
             at.frame.write(out, e, lane, (!loaded.poison).then_some(value & bits));
         }
@@ -92,17 +92,17 @@ fn load(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity, space: Space,
     Ok(())
 }
 
-fn store(at: &mut At<'_>, cx: &mut Context<'_>, who: &Identity, space: Space, mem: MemAttrs) -> Result<(), Stop> {
+fn store(at: &mut At<'_>, world: &mut World<'_>, who: &Identity, space: Space, mem: MemAttrs) -> Result<(), Stop> {
     let (value, pointer, kind) = (at.arg(0)?, at.arg(1)?, kind_of(mem));
     let packed = value.ty.is_vector() && value.ty.scalar_bits() == 1;
     let size = element_size(value.ty);
     for lane in lanes(at.mask) {
         let address = at.need(pointer, lane, "the address")?;
-        let accessor = who.accessor(cx.team, lane);
+        let accessor = who.accessor(world.team, lane);
         let mut put = |offset: u32, size: u32, bits: Option<u128>| {
             let align = if offset == 0 { mem.align() } else { 1 };
             let access = Access { space, address: address.wrapping_add(offset.into()), size, align };
-            let stored = cx.memory.store(&access, bits.unwrap_or(0), bits.is_none(), &accessor, kind);
+            let stored = world.memory.store(&access, bits.unwrap_or(0), bits.is_none(), &accessor, kind);
             stored.map_err(|fault| Stop::fault(fault, lane))
         };
         if packed {
@@ -147,7 +147,7 @@ fn combine(op: AtomicOp, ty: Type, old: u128, new: u128) -> Option<u128> {
 
 fn atomic(
     at: &mut At<'_>,
-    cx: &mut Context<'_>,
+    world: &mut World<'_>,
     who: &mut Identity,
     space: Space,
     op: AtomicOp,
@@ -161,11 +161,11 @@ fn atomic(
     let size = element_size(value.ty);
     for lane in lanes(at.mask) {
         let address = at.need(pointer, lane, "the address")?;
-        let accessor = who.accessor(cx.team, lane);
+        let accessor = who.accessor(world.team, lane);
         for e in 0..value.elements() {
             let align = if e == 0 { mem.align() } else { 1 };
             let access = Access { space, address: address.wrapping_add((e * size).into()), size, align };
-            let loaded = read(cx, who, lane, &access, Kind::Atomic)?;
+            let loaded = read(world, who, lane, &access, Kind::Atomic)?;
             let old = (!loaded.poison).then_some(loaded.bits & mask(value.ty.scalar_bits()));
             let given = at.read(value, e, lane);
             let new = if exchange {
@@ -184,7 +184,7 @@ fn atomic(
             };
             at.frame.write(out, e, lane, old);
             if let Some(new) = new {
-                let stored = cx.memory.store(&access, new.unwrap_or(0), new.is_none(), &accessor, Kind::Atomic);
+                let stored = world.memory.store(&access, new.unwrap_or(0), new.is_none(), &accessor, Kind::Atomic);
                 stored.map_err(|fault| Stop::fault(fault, lane))?;
             }
         }
@@ -195,7 +195,7 @@ fn atomic(
 /// `memcpy`, `memmove` and `memset`, byte by byte.
 fn copy(
     at: &mut At<'_>,
-    cx: &mut Context<'_>,
+    world: &mut World<'_>,
     who: &Identity,
     spaces: [Space; 2],
     aligns: [u64; 2],
@@ -213,7 +213,7 @@ fn copy(
         if at.step.op == Opcode::Memset {
             let byte = at.read(from, 0, lane);
             for i in 0..length {
-                put_byte(cx, who, lane, (spaces[0], target, aligns[0]), i, byte)?;
+                put_byte(world, who, lane, (spaces[0], target, aligns[0]), i, byte)?;
             }
             continue;
         }
@@ -226,13 +226,14 @@ fn copy(
         for i in 0..length {
             let align = if i == 0 { aligns[1] } else { 1 };
             let access = Access { space: spaces[1], address: source.wrapping_add(i), size: 1, align };
-            let accessor = who.accessor(cx.team, lane);
+            let accessor = who.accessor(world.team, lane);
             // Copies of what was never written are no reads of it.
-            let loaded = cx.memory.load(&access, &accessor, Kind::Plain).map_err(|fault| Stop::fault(fault, lane))?;
+            let loaded =
+                world.memory.load(&access, &accessor, Kind::Plain).map_err(|fault| Stop::fault(fault, lane))?;
             bytes.push((!loaded.poison).then_some(loaded.bits as u8));
         }
         for (i, byte) in bytes.into_iter().enumerate() {
-            put_byte(cx, who, lane, (spaces[0], target, aligns[0]), i as u64, byte.map(u128::from))?;
+            put_byte(world, who, lane, (spaces[0], target, aligns[0]), i as u64, byte.map(u128::from))?;
         }
     }
     Ok(())
@@ -243,7 +244,7 @@ fn overlap(a: u64, b: u64, length: u64) -> bool {
 }
 
 fn put_byte(
-    cx: &mut Context<'_>,
+    world: &mut World<'_>,
     who: &Identity,
     lane: usize,
     (space, base, align): (Space, u64, u64),
@@ -252,14 +253,14 @@ fn put_byte(
 ) -> Result<(), Stop> {
     let align = if offset == 0 { align } else { 1 };
     let access = Access { space, address: base.wrapping_add(offset), size: 1, align };
-    let accessor = who.accessor(cx.team, lane);
-    let stored = cx.memory.store(&access, byte.unwrap_or(0), byte.is_none(), &accessor, Kind::Plain);
+    let accessor = who.accessor(world.team, lane);
+    let stored = world.memory.store(&access, byte.unwrap_or(0), byte.is_none(), &accessor, Kind::Plain);
     stored.map_err(|fault| Stop::fault(fault, lane))
 }
 
 /// Copies the object of a `byval` parameter to the callee's stack; gives its address in the parameter's space.
 pub fn copy_argument(
-    cx: &mut Context<'_>,
+    world: &mut World<'_>,
     who: &Identity,
     lane: usize,
     ty: Type,
@@ -271,15 +272,15 @@ pub fn copy_argument(
         return Err(Stop::new(format!("a `byval` parameter in {} memory is not interpreted", space.name())));
     }
     let thread = who.first_thread as usize + lane;
-    let address = cx.memory.push_local(cx.team.slot, thread, size, align);
+    let address = world.memory.push_local(world.team.slot, thread, size, align);
     let address = address.ok_or_else(|| Stop::new("there is no such thread"))?;
-    let accessor = who.accessor(cx.team, lane);
+    let accessor = who.accessor(world.team, lane);
     for i in 0..size {
         let access = Access { space, address: source.wrapping_add(i), size: 1, align: 1 };
-        let loaded = cx.memory.load(&access, &accessor, Kind::Plain).map_err(|fault| Stop::fault(fault, lane))?;
+        let loaded = world.memory.load(&access, &accessor, Kind::Plain).map_err(|fault| Stop::fault(fault, lane))?;
         // Padding stays as it was: never written.
         if !loaded.uninitialized {
-            put_byte(cx, who, lane, (Space::Local, address, 1), i, (!loaded.poison).then_some(loaded.bits))?;
+            put_byte(world, who, lane, (Space::Local, address, 1), i, (!loaded.poison).then_some(loaded.bits))?;
         }
     }
     Ok(if space == Space::Generic { crate::memory::to_generic(Space::Local, address) } else { address })

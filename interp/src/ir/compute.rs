@@ -2,13 +2,13 @@
 
 use ptxc_ir::{Flags, FloatKind, Opcode, Shape};
 
-use super::Stop;
 use super::decode::narrow;
 use super::element;
-use super::frame::{Frame, lanes};
+use super::frame::Frame;
 use super::integer::{self, Nothing};
 use super::program::{Code, Fast, LANES, Lanes, More, Step, Val};
 use crate::float;
+use crate::machine::{Stop, lanes};
 
 /// A step with the frame it works on and the lanes that execute it.
 pub struct At<'a> {

@@ -1,16 +1,7 @@
 //! The values of one call, for all lanes that make it together.
 
 use super::program::{CONSTANT, Code, LANES, Lanes, Val};
-
-/// Lanes of a mask.
-pub fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
-    let mut left = mask;
-    std::iter::from_fn(move || {
-        let lane = left.trailing_zeros() as usize;
-        left &= left.wrapping_sub(1);
-        (lane < LANES).then_some(lane)
-    })
-}
+use crate::machine::lanes;
 
 /// The values of one call. Slots are written before they are read, as definitions dominate uses.
 #[derive(Clone, Default, Debug)]

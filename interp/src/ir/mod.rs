@@ -29,31 +29,6 @@ mod warp;
 pub use grid::run;
 use ptxc_ir::Module;
 
-use crate::memory::Fault;
-
-/// Why a warp cannot go on.
-#[derive(Clone, Debug)]
-struct Stop {
-    message: String,
-    lane: Option<usize>,
-    /// Place of the other access of a race.
-    other: Option<u32>,
-}
-
-impl Stop {
-    fn new(message: impl Into<String>) -> Stop {
-        Stop { message: message.into(), lane: None, other: None }
-    }
-
-    fn lane(message: impl Into<String>, lane: usize) -> Stop {
-        Stop { lane: Some(lane), ..Stop::new(message) }
-    }
-
-    fn fault(fault: Fault, lane: usize) -> Stop {
-        let other = if let Fault::Race { other, .. } = fault { Some(other) } else { None };
-        Stop { other, ..Stop::lane(fault.to_string(), lane) }
-    }
-}
 
 /// Names a place: function, instruction, source location.
 fn describe(module: &Module, codes: &[program::Code], place: u32) -> String {

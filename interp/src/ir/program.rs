@@ -8,11 +8,8 @@ use ptxc_targets::SpecialReg;
 use smallvec::SmallVec;
 
 use super::target::Operation;
+pub use crate::machine::{LANES, Lanes};
 
-/// Lanes of a warp.
-pub const LANES: usize = 32;
-/// One slot's contents.
-pub type Lanes = [u64; LANES];
 /// Bit of a slot number that says it is a constant.
 pub const CONSTANT: u32 = 1 << 31;
 

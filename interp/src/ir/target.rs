@@ -4,15 +4,13 @@
 use ptxc_ir::instruction::{TargetOp, TargetOperand};
 use ptxc_ir::{FloatKind, Rounding};
 
-use super::Stop;
 use super::access::all_lanes;
 use super::compute::At;
 use super::element::round;
-use super::frame::lanes;
 use super::integer::mask;
 use super::program::LANES;
-use super::warp::Identity;
 use crate::float;
+use crate::machine::{Identity, Stop, lanes};
 
 /// What a target operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,12 +2,10 @@
 
 use ptxc_ir::{Opcode, Shape};
 
-use super::Stop;
 use super::access::all_lanes;
 use super::compute::At;
-use super::frame::lanes;
 use super::program::{LANES, More};
-use super::warp::{Context, Identity};
+use crate::machine::{Identity, Stop, World, lanes};
 
 /// How far the threads of a group get.
 pub enum Together {
@@ -166,64 +164,14 @@ fn redux(at: &mut At<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-fn axis(name: &str) -> usize {
-    match name.as_bytes().last() {
-        Some(b'y') => 1,
-        Some(b'z') => 2,
-        _ => 0,
-    }
-}
-
 /// `sreg`.
-pub fn special(at: &mut At<'_>, cx: &Context<'_>, who: &Identity) -> Result<(), Stop> {
+pub fn special(at: &mut At<'_>, world: &World<'_>, who: &Identity) -> Result<(), Stop> {
     let More::Sreg(register) = at.step.more else { return Err(Stop::new("no register is named")) };
-    let name = &register.name()[1..];
-    let (launch, team) = (cx.launch, &*cx.team);
-    let block = launch.block;
-    let volume = |x: [u32; 3]| x[0] * x[1] * x[2];
-    let warps = volume(block).div_ceil(LANES as u32);
-    let ratio = |i: usize| launch.grid[i] / launch.cluster[i];
-    let same = |value: u64| Ok(Box::new(move |_: u32| value) as Box<dyn Fn(u32) -> u64>);
-    let stem = name.trim_end_matches(['x', 'y', 'z']).trim_end_matches('.');
-    let i = axis(name);
-    let value: Result<Box<dyn Fn(u32) -> u64>, Stop> = match stem {
-        "tid" => Ok(Box::new(move |lane| {
-            let linear = who.first_thread + lane;
-            [linear % block[0], linear / block[0] % block[1], linear / block[0] / block[1]][i].into()
-        })),
-        "ntid" => same(block[i].into()),
-        "ctaid" => same(team.id[i].into()),
-        "nctaid" => same(launch.grid[i].into()),
-        "clusterid" => same((team.id[i] / launch.cluster[i]).into()),
-        "nclusterid" => same(ratio(i).into()),
-        "cluster_ctaid" => same((team.id[i] % launch.cluster[i]).into()),
-        "cluster_nctaid" => same(launch.cluster[i].into()),
-        "cluster_ctarank" => same(team.rank.into()),
-        "cluster_nctarank" => same(volume(launch.cluster).into()),
-        "is_explicit_cluster" => same((volume(launch.cluster) > 1).into()),
-        "laneid" => Ok(Box::new(u64::from)),
-        "warpid" => same((who.first_thread / LANES as u32).into()),
-        "nwarpid" => same(warps.into()),
-        "smid" => same(team.slot as u64),
-        "nsmid" => same(cx.options.resident as u64),
-        "gridid" => same(1),
-        "lanemask_eq" => Ok(Box::new(|lane| 1 << lane)),
-        "lanemask_lt" => Ok(Box::new(|lane| (1 << lane) - 1)),
-        "lanemask_le" => Ok(Box::new(|lane| (2 << lane) - 1)),
-        "lanemask_gt" => Ok(Box::new(|lane| u64::from(u32::MAX) & !((2 << lane) - 1))),
-        "lanemask_ge" => Ok(Box::new(|lane| u64::from(u32::MAX) & !((1 << lane) - 1))),
-        "clock" => same(cx.outcome.steps & u64::from(u32::MAX)),
-        "clock_hi" => same(cx.outcome.steps >> 32),
-        "clock64" | "globaltimer" => same(cx.outcome.steps),
-        "dynamic_smem_size" => same(launch.dynamic_shared.into()),
-        _ => return Err(Stop::new(format!("the special register {name} is not interpreted"))),
-    };
-    let value = value?;
     let out = at.result(0)?;
     if out.ty.is_vector() {
-        return Err(Stop::new(format!("the special register {name} is not interpreted as a vector")));
+        return Err(Stop::new(format!("the special register {register} is not interpreted as a vector")));
     }
-    let values = std::array::from_fn(|lane| value(lane as u32));
+    let values = crate::machine::special(register, world, who).map_err(Stop::new)?;
     at.frame.set(out.slot, &values, 0, at.mask);
     Ok(())
 }

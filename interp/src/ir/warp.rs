@@ -1,131 +1,100 @@
-//! One warp: groups of lanes at different positions, in turns.
-//!
-//! The group at the lowest position runs first, deeper calls before what follows the call, so that lanes that parted
-//! meet again at the first place that all reach. Groups at the same position of the same frame become one. A group
-//! that runs very long alone lets others have a turn: lanes may wait for each other.
+//! One warp: what a step does to its lanes and where they go.
 
 use ptxc_ir::{Flags, FuncId, Module, Opcode, Shape};
 
 use super::compute::{self, At};
 use super::decode::function_at;
-use super::frame::{Frame, lanes};
-use super::grid::Team;
+use super::frame::Frame;
 use super::program::{Code, Lanes, More, Step, Target};
 use super::threads::{self, Together};
-use super::{Stop, access, target};
-use crate::launch::{Launch, Options, Outcome};
-use crate::memory::{Accessor, Memory};
+use super::{access, describe, target};
+use crate::machine::{Arrival, Engine, Group, Groups, Identity, MAX_DEPTH, State, Stop, World, lanes};
 
-/// Most calls within each other.
-const MAX_DEPTH: u32 = 1024;
-/// Steps that a group runs while others could, before they have a turn.
-const PATIENCE: u64 = 1 << 11;
-
-/// What all warps share while one of them runs.
-pub struct Context<'a> {
+/// A module that is interpreted.
+pub struct Interpreter<'m> {
     /// Module.
-    pub module: &'a Module,
+    pub module: &'m Module,
     /// All functions with a body.
-    pub codes: &'a [Code],
+    pub codes: Vec<Code>,
     /// Number of each function's code.
-    pub code_of: &'a [Option<usize>],
-    /// Launch.
-    pub launch: &'a Launch,
-    /// Limits.
-    pub options: &'a Options,
-    /// Memory.
-    pub memory: &'a mut Memory,
-    /// The warp's thread block.
-    pub team: &'a mut Team,
-    /// What was done so far.
-    pub outcome: &'a mut Outcome,
-    /// Places that have been warned of.
-    pub warned: &'a mut [bool],
+    pub code_of: Vec<Option<usize>>,
+    /// Number of the kernel's code.
+    pub kernel: usize,
+    /// The kernel's parameters, one slot each.
+    pub arguments: Vec<u64>,
 }
 
-impl Context<'_> {
-    /// Warns once a place.
-    pub fn warn(&mut self, place: u32, message: &str) {
-        if let Some(warned) = self.warned.get_mut(place as usize)
-            && !*warned
-        {
-            *warned = true;
-            let place = super::describe(self.module, self.codes, place);
-            self.outcome.warnings.push(format!("{message}, at {place}"));
-        }
-    }
-}
-
-/// Who the lanes of a warp are.
-#[derive(Clone, Default, Debug)]
-pub struct Identity {
-    /// Number of lane 0 in the block.
-    pub first_thread: u32,
-    /// Lanes that have not exited.
-    pub live: u32,
-    /// Last barrier passed.
-    pub epoch: u32,
-    /// How often lanes have met.
-    pub warp_epoch: u32,
-    /// Lanes that have executed a fence or an acquiring access.
-    pub synchronized: u32,
-    /// The carry of each lane.
-    pub carry: u32,
-    /// Place of the current instruction.
-    pub place: u32,
-}
-
-impl Identity {
-    /// A lane as memory sees it.
-    pub fn accessor(&self, team: &Team, lane: usize) -> Accessor {
-        Accessor {
-            slot: team.slot,
-            block: team.number,
-            thread: self.first_thread + lane as u32,
-            epoch: self.epoch,
-            warp_epoch: self.warp_epoch,
-            synchronized: self.synchronized >> lane & 1 != 0,
-            place: self.place,
-        }
-    }
-}
-
-/// What a group does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    /// Runs.
-    Ready,
-    /// Waits for lanes of the warp at a convergent instruction.
-    Meeting,
-    /// Waits at a barrier of the block.
-    Barrier(u8),
-}
-
-/// Lanes at one position.
-#[derive(Clone, Copy, Debug)]
-pub struct Group {
-    /// Lanes.
-    pub mask: u32,
-    /// Frame.
-    pub frame: usize,
-    /// Position in the frame's code.
-    pub pc: u32,
-    /// What it does.
-    pub state: State,
+/// What a warp works with.
+struct Context<'a, 'w> {
+    it: &'a Interpreter<'a>,
+    world: &'a mut World<'w>,
 }
 
 /// A warp.
 #[derive(Clone, Default, Debug)]
 pub struct Warp {
-    /// Who.
-    pub who: Identity,
-    /// Groups; none when all lanes have exited.
-    pub groups: Vec<Group>,
+    who: Identity,
+    groups: Groups,
     frames: Vec<Frame>,
     free: Vec<usize>,
-    /// Steps since groups last changed other than by running.
-    alone: u64,
-    turn: usize,
+}
+
+impl Engine for Interpreter<'_> {
+    type Warp = Warp;
+
+    fn warp(&self, first_thread: u32, live: u32) -> Warp {
+        let code = &self.codes[self.kernel];
+        let mut frame = Frame::new(self.kernel, code, live);
+        let slots = code.params.iter().flat_map(|p| p.slot..p.slot + p.slots());
+        for (slot, bits) in slots.zip(&self.arguments) {
+            frame.set(slot, &[*bits; 32], 0, u32::MAX);
+        }
+        let who = Identity { first_thread, live, ..Identity::default() };
+        Warp { who, groups: Groups::new(live), frames: vec![frame], free: Vec::new() }
+    }
+
+    fn run(&self, warp: &mut Warp, world: &mut World<'_>, budget: u32) -> Result<u32, Stop> {
+        let mut cx = Context { it: self, world };
+        let mut left = budget;
+        while left > 0 {
+            let Some(index) = warp.groups.choose(|frame| warp.frames[frame].caller) else { break };
+            warp.advance(index, &mut left, &mut cx)?;
+        }
+        Ok(budget - left)
+    }
+
+    fn identity<'w>(&self, warp: &'w mut Warp) -> &'w mut Identity {
+        &mut warp.who
+    }
+
+    fn groups<'w>(&self, warp: &'w mut Warp) -> &'w mut Groups {
+        &mut warp.groups
+    }
+
+    fn pass(&self, warp: &mut Warp, group: Group, arrival: Arrival) {
+        let frame = &mut warp.frames[group.frame];
+        let step = self.codes.get(frame.code).and_then(|c| c.steps.get(group.pc as usize));
+        if let Some((step, out)) = step.and_then(|s| s.results.first().map(|out| (s, out))) {
+            let result = match step.op {
+                Opcode::BarrierRedPopc => arrival.votes.into(),
+                Opcode::BarrierRedAnd => u64::from(arrival.votes == arrival.count),
+                _ => u64::from(arrival.votes != 0),
+            };
+            frame.set(out.slot, &[result; 32], 0, group.mask);
+        }
+    }
+
+    fn place(&self, warp: &Warp, group: &Group) -> u32 {
+        self.codes.get(warp.frames[group.frame].code).map_or(0, |code| code.first_place + group.pc)
+    }
+
+    fn describe(&self, place: u32) -> String {
+        describe(self.module, &self.codes, place)
+    }
+
+    fn places(&self) -> usize {
+        self.codes.last().map_or(0, |c| c.first_place as usize + c.steps.len())
+    }
 }
 
 /// Why a group stops running.
@@ -144,87 +113,14 @@ enum Flow {
 }
 
 impl Warp {
-    /// A warp at the start of a kernel, its parameters in `arguments`, one slot each.
-    pub fn new(first_thread: u32, live: u32, index: usize, code: &Code, arguments: &[u64]) -> Warp {
-        let mut frame = Frame::new(index, code, live);
-        let slots = code.params.iter().flat_map(|p| p.slot..p.slot + p.slots());
-        for (slot, bits) in slots.zip(arguments) {
-            frame.set(slot, &[*bits; 32], 0, u32::MAX);
-        }
-        let groups = vec![Group { mask: live, frame: 0, pc: 0, state: State::Ready }];
-        let who = Identity { first_thread, live, ..Identity::default() };
-        Warp { who, groups, frames: vec![frame], free: Vec::new(), alone: 0, turn: 0 }
-    }
-
-    /// Runs until `budget` steps are done or nothing in the warp can run. Gives the steps done.
-    pub fn run(&mut self, cx: &mut Context<'_>, budget: u32) -> Result<u32, Stop> {
-        let mut left = budget;
-        while left > 0 {
-            let Some(index) = self.choose() else { break };
-            self.advance(index, &mut left, cx)?;
-        }
-        Ok(budget - left)
-    }
-
-    /// Positions from the kernel down to the group.
-    fn path(&self, group: &Group) -> Vec<u32> {
-        let mut path = vec![group.pc];
-        let mut frame = group.frame;
-        while let Some((caller, pc)) = self.frames[frame].caller {
-            path.push(pc);
-            frame = caller;
-        }
-        path.reverse();
-        path
-    }
-
-    fn merge(&mut self) {
-        let mut i = 0;
-        while i < self.groups.len() {
-            let mut j = i + 1;
-            while j < self.groups.len() {
-                let (a, b) = (self.groups[i], self.groups[j]);
-                let waits = |g: &Group| matches!(g.state, State::Barrier(_));
-                if (a.frame, a.pc) == (b.frame, b.pc) && !waits(&a) && !waits(&b) {
-                    self.groups[i].mask |= b.mask;
-                    self.groups[i].state = State::Ready;
-                    self.groups.swap_remove(j);
-                    self.alone = 0;
-                } else {
-                    j += 1;
-                }
-            }
-            i += 1;
-        }
-    }
-
-    fn choose(&mut self) -> Option<usize> {
-        if let [group] = self.groups[..] {
-            return (group.state == State::Ready).then_some(0);
-        }
-        self.merge();
-        let ready: Vec<usize> = (0..self.groups.len()).filter(|i| self.groups[*i].state == State::Ready).collect();
-        if self.alone > PATIENCE && ready.len() > 1 {
-            self.turn += 1;
-            return ready.get(self.turn % ready.len()).copied();
-        }
-        // A longer path with the same start is inside a call that the shorter one is about to make.
-        ready.into_iter().min_by(|a, b| {
-            let (a, b) = (self.path(&self.groups[*a]), self.path(&self.groups[*b]));
-            let common = a.len().min(b.len());
-            a[..common].cmp(&b[..common]).then(b.len().cmp(&a.len()))
-        })
-    }
-
     /// Runs one group until it branches apart, waits, calls, or meets another.
-    fn advance(&mut self, index: usize, left: &mut u32, cx: &mut Context<'_>) -> Result<(), Stop> {
-        let Group { mask, frame: frame_index, mut pc, .. } = self.groups[index];
-        let several = self.groups.len() > 1;
-        let others = self.groups.iter().filter(|g| g.frame == frame_index && g.pc > pc).map(|g| g.pc);
-        let limit = others.min().unwrap_or(u32::MAX);
+    fn advance(&mut self, index: usize, left: &mut u32, cx: &mut Context<'_, '_>) -> Result<(), Stop> {
+        let Group { mask, frame: frame_index, mut pc, .. } = self.groups.list[index];
+        let several = self.groups.list.len() > 1;
+        let limit = self.groups.limit(index);
         let mut frame = std::mem::take(&mut self.frames[frame_index]);
-        let codes = cx.codes;
-        let code = &codes[frame.code];
+        let it = cx.it;
+        let code = &it.codes[frame.code];
         let before = *left;
         let flow = loop {
             if *left == 0 {
@@ -254,17 +150,17 @@ impl Warp {
             }
         };
         let done = before - *left;
-        self.alone += u64::from(done);
-        cx.outcome.steps += u64::from(done);
-        cx.outcome.lane_steps += u64::from(done) * u64::from(mask.count_ones());
+        self.groups.ran(done);
+        cx.world.outcome.steps += u64::from(done);
+        cx.world.outcome.lane_steps += u64::from(done) * u64::from(mask.count_ones());
         self.frames[frame_index] = frame;
-        self.groups[index].pc = pc;
+        self.groups.list[index].pc = pc;
         self.follow(index, flow?, cx)
     }
 
-    fn follow(&mut self, index: usize, flow: Flow, cx: &mut Context<'_>) -> Result<(), Stop> {
-        let group = self.groups[index];
-        let code = &cx.codes[self.frames[group.frame].code];
+    fn follow(&mut self, index: usize, flow: Flow, cx: &mut Context<'_, '_>) -> Result<(), Stop> {
+        let group = self.groups.list[index];
+        let code = &cx.it.codes[self.frames[group.frame].code];
         match flow {
             Flow::Next | Flow::Stay => {}
             Flow::Goto(target) => self.split(index, code, &[(target, group.mask)]),
@@ -273,42 +169,33 @@ impl Warp {
             Flow::Call(callee, mask) => self.call(index, callee, mask, cx)?,
             Flow::Return => self.ret(index, cx),
             Flow::Exit => self.exit(index, cx),
-            Flow::Meet => self.groups[index].state = State::Meeting,
+            Flow::Meet => self.groups.list[index].state = State::Meeting,
             Flow::Executed(mask) => {
-                if mask == group.mask {
-                    self.groups[index].pc += 1;
-                } else {
-                    self.groups[index].mask &= !mask;
-                    self.groups.push(Group { mask, pc: group.pc + 1, ..group });
-                }
+                let part = self.groups.part(index, mask);
+                self.groups.list[part].pc += 1;
             }
-            Flow::Barrier(number) => self.groups[index].state = State::Barrier(number),
+            Flow::Barrier(number) => self.groups.list[index].state = State::Barrier(number),
         }
         Ok(())
     }
 
     /// Sends lanes to different targets of the group's current step.
     fn split(&mut self, index: usize, code: &Code, parts: &[(usize, u32)]) {
-        let group = self.groups[index];
-        let mut first = true;
+        let group = self.groups.list[index];
+        let step = code.steps.get(group.pc as usize);
+        let mut goes = Vec::with_capacity(parts.len());
         for (target, mask) in parts.iter().filter(|(_, mask)| *mask != 0) {
-            let Some(target) = code.steps.get(group.pc as usize).and_then(|s| target_of(s, *target)) else { continue };
+            let Some(target) = step.and_then(|s| target_of(s, *target)) else { continue };
             self.frames[group.frame].copy(code, &target.copies, *mask);
-            let part = Group { mask: *mask, pc: target.pc, ..group };
-            if first {
-                self.groups[index] = part;
-            } else {
-                self.groups.push(part);
-            }
-            first = false;
+            goes.push((target.pc, *mask));
         }
-        self.alone = 0;
+        self.groups.split(index, goes);
     }
 
-    fn call(&mut self, index: usize, callee: usize, mask: u32, cx: &mut Context<'_>) -> Result<(), Stop> {
-        let group = self.groups[index];
+    fn call(&mut self, index: usize, callee: usize, mask: u32, cx: &mut Context<'_, '_>) -> Result<(), Stop> {
+        let group = self.groups.list[index];
         let caller = &self.frames[group.frame];
-        let (code, inner) = (&cx.codes[caller.code], &cx.codes[callee]);
+        let (code, inner) = (&cx.it.codes[caller.code], &cx.it.codes[callee]);
         let Some(step) = code.steps.get(group.pc as usize) else { return Ok(()) };
         if caller.depth >= MAX_DEPTH {
             return Err(Stop::new(format!("more than {MAX_DEPTH} calls are within each other")));
@@ -328,7 +215,7 @@ impl Warp {
             }
         }
         if inner.has_stack {
-            let mark = |lane| cx.memory.local_mark(cx.team.slot, self.who.first_thread as usize + lane);
+            let mark = |lane| cx.world.memory.local_mark(cx.world.team.slot, self.who.first_thread as usize + lane);
             frame.marks = Some(Box::new(std::array::from_fn(mark)));
         }
         for (number, size, align) in &inner.byval {
@@ -336,7 +223,7 @@ impl Warp {
             for lane in lanes(mask) {
                 let source = frame.read(inner, *param, 0, lane);
                 let source = source.ok_or_else(|| Stop::lane("the address is poison", lane))? as u64;
-                let copy = access::copy_argument(cx, &self.who, lane, param.ty, source, (*size, *align))?;
+                let copy = access::copy_argument(cx.world, &self.who, lane, param.ty, source, (*size, *align))?;
                 frame.write(*param, 0, lane, Some(copy.into()));
             }
         }
@@ -348,29 +235,24 @@ impl Warp {
             }
         };
         self.frames[at] = frame;
-        let inside = Group { mask, frame: at, pc: 0, state: State::Ready };
-        if mask == group.mask {
-            self.groups[index] = inside;
-        } else {
-            self.groups[index].mask &= !mask;
-            self.groups.push(inside);
-        }
+        let part = self.groups.part(index, mask);
+        self.groups.list[part] = Group { mask, frame: at, pc: 0, state: State::Ready };
         Ok(())
     }
 
-    fn drop_stack(&self, frame: usize, mask: u32, cx: &mut Context<'_>) {
+    fn drop_stack(&self, frame: usize, mask: u32, cx: &mut Context<'_, '_>) {
         if let Some(marks) = &self.frames[frame].marks {
             for lane in lanes(mask) {
-                cx.memory.pop_local(cx.team.slot, self.who.first_thread as usize + lane, marks[lane]);
+                cx.world.memory.pop_local(cx.world.team.slot, self.who.first_thread as usize + lane, marks[lane]);
             }
         }
     }
 
-    fn ret(&mut self, index: usize, cx: &mut Context<'_>) {
-        let group = self.groups[index];
+    fn ret(&mut self, index: usize, cx: &mut Context<'_, '_>) {
+        let group = self.groups.list[index];
         let Some((caller, pc)) = self.frames[group.frame].caller else { return self.exit(index, cx) };
         self.drop_stack(group.frame, group.mask, cx);
-        let (code, outer) = (&cx.codes[self.frames[group.frame].code], &cx.codes[self.frames[caller].code]);
+        let (code, outer) = (&cx.it.codes[self.frames[group.frame].code], &cx.it.codes[self.frames[caller].code]);
         let steps = (code.steps.get(group.pc as usize), outer.steps.get(pc as usize));
         if let (Some(step), Some(call)) = steps {
             for (from, to) in step.args.iter().zip(&call.results) {
@@ -387,38 +269,13 @@ impl Warp {
             *frame = Frame::default();
             self.free.push(group.frame);
         }
-        self.groups[index] = Group { mask: group.mask, frame: caller, pc: pc + 1, state: State::Ready };
+        self.groups.list[index] = Group { mask: group.mask, frame: caller, pc: pc + 1, state: State::Ready };
     }
 
-    fn exit(&mut self, index: usize, cx: &mut Context<'_>) {
-        let group = self.groups.swap_remove(index);
+    fn exit(&mut self, index: usize, cx: &mut Context<'_, '_>) {
+        let group = self.groups.exit(index);
         self.who.live &= !group.mask;
-        cx.team.live -= group.mask.count_ones();
-        cx.team.changed = true;
-        // Whoever waits for these lanes need not any more.
-        for group in self.groups.iter_mut().filter(|g| g.state == State::Meeting) {
-            group.state = State::Ready;
-        }
-    }
-
-    /// Lets the groups at a barrier go on; `result` goes to the step's result.
-    pub fn release(&mut self, number: u8, result: impl Fn(Opcode) -> u64, epoch: u32, codes: &[Code]) {
-        for group in self.groups.iter_mut().filter(|g| g.state == State::Barrier(number)) {
-            let frame = &mut self.frames[group.frame];
-            let step = codes.get(frame.code).and_then(|c| c.steps.get(group.pc as usize));
-            if let Some((step, out)) = step.and_then(|s| s.results.first().map(|out| (s, out))) {
-                frame.set(out.slot, &[result(step.op); 32], 0, group.mask);
-            }
-            group.state = State::Ready;
-            group.pc += 1;
-            self.who.epoch = epoch;
-        }
-    }
-
-    /// Place and lanes of the first group, for messages about the warp as a whole.
-    pub fn place_of_first(&self, codes: &[Code]) -> Option<(u32, Group)> {
-        let group = self.groups.first()?;
-        Some((codes.get(self.frames[group.frame].code)?.first_place + group.pc, *group))
+        cx.world.team.exit(group.mask);
     }
 }
 
@@ -430,7 +287,7 @@ fn target_of(step: &Step, index: usize) -> Option<&Target> {
 }
 
 /// One step.
-fn execute(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity) -> Result<Flow, Stop> {
+fn execute(at: &mut At<'_>, cx: &mut Context<'_, '_>, who: &mut Identity) -> Result<Flow, Stop> {
     if at.step.fast.is_some() {
         return compute::execute(at).map(|()| Flow::Next);
     }
@@ -445,9 +302,9 @@ fn execute(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity) -> Result<
         | Shape::Fence
         | Shape::MemCopy
         | Shape::MemSet
-        | Shape::Alloca => access::execute(at, cx, who).map(|()| Flow::Next),
+        | Shape::Alloca => access::execute(at, cx.world, who).map(|()| Flow::Next),
         Shape::IsSpace => is_space(at).map(|()| Flow::Next),
-        Shape::Sreg => threads::special(at, cx, who).map(|()| Flow::Next),
+        Shape::Sreg => threads::special(at, cx.world, who).map(|()| Flow::Next),
         Shape::Jump => Ok(Flow::Goto(0)),
         Shape::Branch => branch(at),
         Shape::Switch => switch(at),
@@ -465,7 +322,7 @@ fn execute(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity) -> Result<
         Shape::CallIndirect => {
             let addresses = access::all_lanes(at, at.arg(0)?, "the address of the function")?;
             let address = lanes(at.mask).next().map_or(0, |lane| addresses[lane]);
-            let callee = function_at(address, cx.module);
+            let callee = function_at(address, cx.it.module);
             let callee = callee.ok_or_else(|| Stop::new(format!("no function has the address {address:#x}")))?;
             let same = lanes(at.mask).filter(|lane| addresses[*lane] == address).fold(0, |m, lane| m | 1 << lane);
             Ok(Flow::Call(code_of(cx, callee)?, same))
@@ -498,9 +355,9 @@ fn execute(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity) -> Result<
     }
 }
 
-fn code_of(cx: &Context<'_>, callee: FuncId) -> Result<usize, Stop> {
-    let code = cx.code_of.get(callee.as_u32() as usize).copied().flatten();
-    code.ok_or_else(|| Stop::new(format!("@{} has no body", cx.module.funcs[callee].name)))
+fn code_of(cx: &Context<'_, '_>, callee: FuncId) -> Result<usize, Stop> {
+    let code = cx.it.code_of.get(callee.as_u32() as usize).copied().flatten();
+    code.ok_or_else(|| Stop::new(format!("@{} has no body", cx.it.module.funcs[callee].name)))
 }
 
 fn is_space(at: &mut At<'_>) -> Result<(), Stop> {
@@ -554,7 +411,7 @@ fn switch(at: &mut At<'_>) -> Result<Flow, Stop> {
 }
 
 /// PTX ISA 9.7.13.1. `aligned`: all threads of the warp that have not exited execute it together.
-fn barrier(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity) -> Result<Flow, Stop> {
+fn barrier(at: &mut At<'_>, cx: &mut Context<'_, '_>, who: &mut Identity) -> Result<Flow, Stop> {
     if at.step.flags.contains(Flags::ALIGNED) && at.mask != who.live {
         return Ok(Flow::Meet);
     }
@@ -578,6 +435,6 @@ fn barrier(at: &mut At<'_>, cx: &mut Context<'_>, who: &mut Identity) -> Result<
     };
     let number = u8::try_from(number).ok().filter(|n| *n < 16);
     let number = number.ok_or_else(|| Stop::new("the number of the barrier is not below 16"))?;
-    cx.team.arrive(number, count, at.mask, votes)?;
+    cx.world.team.arrive(number, count, at.mask, votes)?;
     Ok(if at.step.op == Opcode::BarrierArrive { Flow::Next } else { Flow::Barrier(number) })
 }

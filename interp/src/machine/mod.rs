@@ -1,0 +1,165 @@
+//! What executes programs of any language: grids of thread blocks in turns, warps of lanes that part and meet, barriers.
+//!
+//! An [`Engine`] knows one language: it makes warps and runs them for some steps. [`grid::run`] starts clusters as there
+//! is room, gives every warp its turn, and completes barriers. [`Groups`] keeps the lanes of a warp that are at different
+//! positions.
+
+pub mod buffers;
+pub mod grid;
+mod groups;
+mod special;
+mod team;
+
+use crate::launch::{Launch, Options, Outcome};
+use crate::memory::{Accessor, Fault, Memory};
+
+pub use groups::{Group, Groups, Link, State};
+pub use special::special;
+pub use team::{Arrival, Team};
+
+/// Lanes of a warp.
+pub const LANES: usize = 32;
+/// One value of each lane.
+pub type Lanes = [u64; LANES];
+/// Most calls within each other.
+pub const MAX_DEPTH: u32 = 1024;
+
+/// Lanes of a mask.
+pub fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        let lane = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        (lane < LANES).then_some(lane)
+    })
+}
+
+/// Why a warp cannot go on.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    /// What is wrong.
+    pub message: String,
+    /// The lane it is about.
+    pub lane: Option<usize>,
+    /// Place of the other access of a race.
+    pub other: Option<u32>,
+}
+
+impl Stop {
+    /// About the warp.
+    pub fn new(message: impl Into<String>) -> Stop {
+        Stop { message: message.into(), lane: None, other: None }
+    }
+
+    /// About one lane.
+    pub fn lane(message: impl Into<String>, lane: usize) -> Stop {
+        Stop { lane: Some(lane), ..Stop::new(message) }
+    }
+
+    /// An access of a lane that is wrong.
+    pub fn fault(fault: Fault, lane: usize) -> Stop {
+        let other = if let Fault::Race { other, .. } = fault { Some(other) } else { None };
+        Stop { other, ..Stop::lane(fault.to_string(), lane) }
+    }
+}
+
+/// Who the lanes of a warp are.
+#[derive(Clone, Default, Debug)]
+pub struct Identity {
+    /// Number of lane 0 in the block.
+    pub first_thread: u32,
+    /// Lanes that have not exited.
+    pub live: u32,
+    /// Last barrier passed.
+    pub epoch: u32,
+    /// How often lanes have met.
+    pub warp_epoch: u32,
+    /// Lanes that have executed a fence or an acquiring access.
+    pub synchronized: u32,
+    /// The carry of each lane.
+    pub carry: u32,
+    /// Lanes that have arrived at the barrier of the cluster, which is not complete (PTX ISA 9.7.15.3).
+    pub cluster_arrived: u32,
+    /// Place of the current instruction.
+    pub place: u32,
+}
+
+impl Identity {
+    /// A lane as memory sees it.
+    #[inline]
+    pub fn accessor(&self, team: &Team, lane: usize) -> Accessor {
+        Accessor {
+            slot: team.slot,
+            block: team.number,
+            thread: self.first_thread + lane as u32,
+            epoch: self.epoch,
+            warp_epoch: self.warp_epoch,
+            synchronized: self.synchronized >> lane & 1 != 0,
+            place: self.place,
+        }
+    }
+}
+
+/// What a warp works on while it runs.
+pub struct World<'a> {
+    /// Launch.
+    pub launch: &'a Launch,
+    /// Limits.
+    pub options: &'a Options,
+    /// Memory.
+    pub memory: &'a mut Memory,
+    /// The warp's thread block.
+    pub team: &'a mut Team,
+    /// What was done so far.
+    pub outcome: &'a mut Outcome,
+    /// Places that have been warned of.
+    pub warned: &'a mut [bool],
+    /// Names a place.
+    pub describe: &'a dyn Fn(u32) -> String,
+}
+
+impl World<'_> {
+    /// Warns once a place.
+    pub fn warn(&mut self, place: u32, message: &str) {
+        if let Some(warned) = self.warned.get_mut(place as usize)
+            && !*warned
+        {
+            *warned = true;
+            let place = (self.describe)(place);
+            self.outcome.warnings.push(format!("{message}, at {place}"));
+        }
+    }
+}
+
+/// What executes warps of one language.
+pub trait Engine {
+    /// A warp.
+    type Warp;
+
+    /// A warp at the start of the kernel; `live` are the lanes that there are.
+    fn warp(&self, first_thread: u32, live: u32) -> Self::Warp;
+
+    /// Runs until `budget` steps are done or nothing in the warp can run. Gives the steps done.
+    ///
+    /// # Errors
+    /// What the program does wrong.
+    fn run(&self, warp: &mut Self::Warp, world: &mut World<'_>, budget: u32) -> Result<u32, Stop>;
+
+    /// Who the warp is.
+    fn identity<'w>(&self, warp: &'w mut Self::Warp) -> &'w mut Identity;
+
+    /// Where its lanes are.
+    fn groups<'w>(&self, warp: &'w mut Self::Warp) -> &'w mut Groups;
+
+    /// Writes what a barrier gives to the lanes of a group that waits at one, before it goes on.
+    fn pass(&self, warp: &mut Self::Warp, group: Group, arrival: Arrival);
+
+    /// Number of the place a group is at.
+    fn place(&self, warp: &Self::Warp, group: &Group) -> u32;
+
+    /// Names a place: function, instruction, source location.
+    fn describe(&self, place: u32) -> String;
+
+    /// How many places there are.
+    fn places(&self) -> usize;
+}
