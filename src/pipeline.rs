@@ -8,9 +8,11 @@ use crate::options::OptLevel;
 
 /// IR passes of each level, in order.
 const O0: &[&str] = &[];
-const O1: &[&str] = &["simplify-control-flow", "fold-constants", "merge-block-params", "remove-dead-code"];
+const O1: &[&str] =
+    &["simplify-control-flow", "promote-allocas", "fold-constants", "merge-block-params", "remove-dead-code"];
 const O2: &[&str] = &[
     "simplify-control-flow",
+    "promote-allocas",
     "fold-constants",
     "merge-block-params",
     "number-values",

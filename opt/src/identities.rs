@@ -3,8 +3,9 @@
 //! Integers only, apart from float identities under `nnan`: hardware replaces a NaN by the canonical one, which an
 //! operand need not be.
 
-use ptxc_ir::{ConstData, Extra, Flags, Function, Inst, MemType, Opcode, Rounding, Type, Value};
+use ptxc_ir::{ConstData, Extra, Flags, Function, Inst, Opcode, Rounding, Type, Value};
 
+use crate::addresses::constant_step;
 use crate::fold::mask;
 use crate::pass::Context;
 
@@ -103,16 +104,8 @@ fn compare_with_itself(func: &mut Function, inst: Inst) -> Option<Value> {
 
 /// Address arithmetic that adds nothing, or adds constants to a symbol's address.
 fn gep(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Value> {
-    let args = func.dfg.args(inst);
-    let (&base, indices) = args.split_first()?;
-    let Extra::Gep(ty) = func.dfg.insts[inst].extra else { return None };
-    let mut offset = 0i64;
-    let mut current = ty;
-    for (position, index) in indices.iter().enumerate() {
-        let number = i64::try_from(func.dfg.as_signed(*index)?).ok()?;
-        let step = step(ctx, &mut current, position, number)?;
-        offset = offset.checked_add(step)?;
-    }
+    let &base = func.dfg.args(inst).first()?;
+    let offset = constant_step(func, ctx.module, inst)?;
     if offset == 0 {
         return Some(base);
     }
@@ -123,36 +116,6 @@ fn gep(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Value> {
             Some(func.dfg.constant(result_ty, data))
         }
         _ => None,
-    }
-}
-
-/// Bytes that index number `position` adds, and the type it leads to.
-fn step(ctx: &Context<'_>, current: &mut MemType, position: usize, index: i64) -> Option<i64> {
-    use ptxc_ir::AggDef;
-    let size_of = |ty: MemType| i64::try_from(ctx.module.layout_of(ty).size).ok();
-    if position == 0 {
-        return size_of(*current)?.checked_mul(index);
-    }
-    match *current {
-        MemType::Agg(id) => {
-            let agg = ctx.module.agg(id);
-            match &agg.def {
-                AggDef::Array { elem, .. } => {
-                    *current = *elem;
-                    size_of(*elem)?.checked_mul(index)
-                }
-                AggDef::Struct { fields, .. } => {
-                    let field = usize::try_from(index).ok()?;
-                    *current = *fields.get(field)?;
-                    i64::try_from(*agg.offsets.get(field)?).ok()
-                }
-            }
-        }
-        MemType::Value(ty) if ty.is_vector() && ty.scalar_bits() >= 8 => {
-            *current = MemType::Value(ty.scalar());
-            size_of(*current)?.checked_mul(index)
-        }
-        MemType::Value(_) => None,
     }
 }
 

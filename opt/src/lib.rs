@@ -11,6 +11,7 @@
 //! * Time is linear in the size of the function (up to hashing and the dominator tree).
 //! * Value aliases ([`ptxc_ir::Dfg::alias`]) may be left behind; no use refers to one when the pass returns.
 
+mod addresses;
 mod edit;
 mod effects;
 pub mod fold;
@@ -19,6 +20,7 @@ mod identities;
 mod merge_block_params;
 mod number_values;
 mod pass;
+mod promote_allocas;
 mod remove_dead_code;
 mod simplify_control_flow;
 
@@ -26,5 +28,6 @@ pub use fold_constants::fold_constants;
 pub use merge_block_params::merge_block_params;
 pub use number_values::number_values;
 pub use pass::{Context, PASSES, Pass, find};
+pub use promote_allocas::promote_allocas;
 pub use remove_dead_code::remove_dead_code;
 pub use simplify_control_flow::simplify_control_flow;

@@ -44,6 +44,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::number_values,
     },
     Pass {
+        name: "promote-allocas",
+        summary: "keeps stack objects in values, structs and arrays in parts",
+        run: crate::promote_allocas,
+    },
+    Pass {
         name: "remove-dead-code",
         summary: "removes instructions and block parameters that nothing needs",
         run: crate::remove_dead_code,
