@@ -9,3 +9,4 @@ pub mod ir;
 pub mod launch;
 pub mod machine;
 pub mod memory;
+pub mod ptx;

@@ -32,6 +32,13 @@ const OPERATORS: [(&str, u8); 18] = [
     ("%", 10),
 ];
 
+/// Reads a constant integer expression (PTX ISA 4.6) at the start of a text; gives its value and how many bytes it takes.
+pub fn read_constant(text: &str) -> Option<(i64, usize)> {
+    let mut reader = Reader { text, at: 0 };
+    let value = constant(&mut reader)?;
+    Some((value, reader.at))
+}
+
 /// Reads an expression at the reader's place; `None`, and the place undefined, where there is none.
 /// It ends before the first thing that cannot continue it. `|`, `<` and `>` continue it only inside
 /// parentheses, since `a|b` is a pair of operands and `%r<4>` a range of registers.

@@ -38,11 +38,12 @@ mod types;
 
 pub use catalogue::{Entry, Variant, entries, nearest_instructions, nearest_modifiers, possible_effects, variants};
 pub use check::{Checker, Diagnostic};
+pub use constant::read_constant;
 pub use declarations::{Declarations, Symbol};
 pub use effects::{Effects, Mechanism, Space};
 pub use form::{Form, FormError, Kind, OperandDesc, Refusal, Role, Selector, Shape, operand_lists, resolve};
 pub use lanes::Lanes;
-pub use module::{Sink, check_module, line_and_column, walk_module};
+pub use module::{Declaration, Place, Sink, check_module, line_and_column, walk_module};
 pub use opcode::{Opcode, OpcodeTable};
 pub use special::{SpecialReg, Uniformity};
 pub use statement::{Guard, Node, NodeKind, Span, Statement, SyntaxError};

@@ -8,8 +8,62 @@ use crate::declarations::{Declarations, Symbol};
 use crate::statement::{Reader, Span, Statement, SyntaxError, is_name};
 use crate::{PtxVersion, RegType, Space, Target};
 
-/// Receives what [`walk_module`] finds.
+/// Where a declaration stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Outside of functions.
+    Module,
+    /// In the body of a function.
+    Body,
+    /// A parameter of a function.
+    Parameter,
+    /// What a function returns.
+    Return,
+}
+
+/// A register, a variable or a parameter that is declared.
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration<'a> {
+    /// Its name, or the prefix of the names of a range.
+    pub name: &'a str,
+    /// `%r<8>` declares that many, from `%r0` on.
+    pub count: Option<u32>,
+    /// What it is.
+    pub symbol: Symbol,
+    /// Type of it, or of its elements.
+    pub ty: RegType,
+    /// Elements of the vector that it is, or that its elements are; 1 for scalars.
+    pub lanes: u8,
+    /// Bytes of `.align`; 0 without.
+    pub align: u32,
+    /// The sizes as written: `[4][2]`, or nothing.
+    pub dimensions: &'a str,
+    /// What stands after `=`.
+    pub initializer: Option<&'a str>,
+    /// `.extern` stands before it.
+    pub external: bool,
+    /// Where it stands.
+    pub place: Place,
+    /// Where the name is.
+    pub span: Span,
+}
+
+/// Receives what [`walk_module`] finds, in the order of the text.
 pub trait Sink {
+    /// A function begins: a kernel or not. Its results and parameters follow as declarations.
+    fn function(&mut self, _name: &str, _kernel: bool, _span: Span) {}
+    /// What stands between the parameters and the body; whether there is a body.
+    fn body(&mut self, _directives: &str, _defined: bool) {}
+    /// The body is over.
+    fn end(&mut self) {}
+    /// A brace opens a scope within a body, or closes it.
+    fn scope(&mut self, _open: bool) {}
+    /// A label stands here; it may name the directive that follows.
+    fn label(&mut self, _name: &str, _span: Span) {}
+    /// A register, variable or parameter.
+    fn declaration(&mut self, _declaration: &Declaration<'_>) {}
+    /// `.branchtargets`, `.calltargets` or `.callprototype`, and its text up to the semicolon.
+    fn list(&mut self, _directive: &str, _text: &str, _span: Span) {}
     /// `.version`
     fn version(&mut self, _version: PtxVersion) {}
     /// A statement of a function.
@@ -20,8 +74,13 @@ pub trait Sink {
 
 /// Reads `text` and hands every statement to `sink`.
 pub fn walk_module(text: &str, sink: &mut dyn Sink) {
-    let mut walker =
-        Walker { reader: Reader { text, at: 0 }, names: Declarations::new(), sink, statement: Statement::default() };
+    let mut walker = Walker {
+        reader: Reader { text, at: 0 },
+        names: Declarations::new(),
+        sink,
+        statement: Statement::default(),
+        external: false,
+    };
     while walker.top() {}
 }
 
@@ -82,14 +141,8 @@ struct Walker<'a, 's> {
     names: Declarations<'a>,
     sink: &'s mut dyn Sink,
     statement: Statement<'a>,
-}
-
-/// Where a declaration stands.
-#[derive(Clone, Copy, PartialEq)]
-enum Place {
-    Module,
-    Body,
-    Parameters,
+    /// `.extern` was read, and what it speaks of was not.
+    external: bool,
 }
 
 impl<'a> Walker<'a, '_> {
@@ -209,7 +262,10 @@ impl<'a> Walker<'a, '_> {
                 self.skip_statement();
                 Ok(())
             }
-            "visible" | "extern" | "weak" | "common" | "internal" => Ok(()),
+            word @ ("visible" | "extern" | "weak" | "common" | "internal") => {
+                self.external |= word == "extern";
+                Ok(())
+            }
             "entry" => self.function(false),
             "func" => self.function(true),
             _ => {
@@ -294,6 +350,8 @@ impl<'a> Walker<'a, '_> {
         };
         let name = self.reader.name().ok_or_else(|| self.reader.error("expected a function's name"))?;
         self.names.declare(name, Symbol::Function);
+        self.external = false;
+        self.sink.function(name, !may_return, span(self.reader.at - name.len(), name));
         self.reader.space();
         let after = self.reader.at;
         self.names.push_scope();
@@ -305,18 +363,20 @@ impl<'a> Walker<'a, '_> {
     fn rest_of_function(&mut self, returns: Option<usize>, after: usize) -> Result<(), SyntaxError> {
         if let Some(at) = returns {
             self.reader.at = at;
-            self.parameters()?;
+            self.parameters(Place::Return)?;
         }
         self.reader.at = after;
         if self.reader.peek() == Some(b'(') {
-            self.parameters()?;
+            self.parameters(Place::Parameter)?;
         }
+        let directives = self.reader.at;
         // Directives such as .maxntid stand between the parameters and the body.
         loop {
             self.reader.space();
             match self.reader.peek() {
                 Some(b'{') => break,
                 Some(b';') => {
+                    self.sink.body(self.reader.text.get(directives..self.reader.at).unwrap_or(""), false);
                     self.reader.at += 1;
                     return Ok(());
                 }
@@ -325,8 +385,11 @@ impl<'a> Walker<'a, '_> {
                 None => return Err(self.reader.error("expected `{` or `;`")),
             }
         }
+        self.sink.body(self.reader.text.get(directives..self.reader.at).unwrap_or(""), true);
         self.labels();
-        self.body()
+        let result = self.body();
+        self.sink.end();
+        result
     }
 
     fn skip_parentheses(&mut self) -> Result<(), SyntaxError> {
@@ -349,7 +412,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    fn parameters(&mut self) -> Result<(), SyntaxError> {
+    fn parameters(&mut self, place: Place) -> Result<(), SyntaxError> {
         self.reader.space();
         if !self.reader.accept(b'(') {
             return Err(self.reader.error("expected `(`"));
@@ -359,7 +422,7 @@ impl<'a> Walker<'a, '_> {
             if self.reader.accept(b')') {
                 return Ok(());
             }
-            self.declaration(Place::Parameters)?;
+            self.declaration(place)?;
             self.reader.space();
             if !self.reader.accept(b',') && self.reader.peek() != Some(b')') {
                 return Err(self.reader.error("expected `,` or `)`"));
@@ -432,11 +495,13 @@ impl<'a> Walker<'a, '_> {
                     self.reader.at += 1;
                     depth += 1;
                     self.names.push_scope();
+                    self.sink.scope(true);
                 }
                 Some(b'}') => {
                     self.reader.at += 1;
                     depth -= 1;
                     self.names.pop_scope();
+                    self.sink.scope(false);
                     if depth == 0 {
                         return Ok(());
                     }
@@ -465,8 +530,15 @@ impl<'a> Walker<'a, '_> {
                     self.skip_line();
                     return Ok(());
                 }
-                "pragma" | "branchtargets" | "calltargets" | "callprototype" => {
+                "pragma" => {
                     self.skip_statement();
+                    return Ok(());
+                }
+                directive @ ("branchtargets" | "calltargets" | "callprototype") => {
+                    let from = self.reader.at;
+                    self.skip_statement();
+                    let text = self.reader.text.get(from..self.reader.at.saturating_sub(1)).unwrap_or("");
+                    self.sink.list(directive, text, span(from, text));
                     return Ok(());
                 }
                 "section" => return self.skip_braces(),
@@ -476,9 +548,10 @@ impl<'a> Walker<'a, '_> {
                 }
             }
         }
-        if self.reader.name().is_some() {
+        if let Some(name) = self.reader.name() {
             self.reader.space();
             if label_colon(&mut self.reader) {
+                self.sink.label(name, span(start, name));
                 return Ok(());
             }
         }
@@ -502,6 +575,9 @@ impl<'a> Walker<'a, '_> {
         let mut register = false;
         let mut ty = None;
         let mut lanes = 1;
+        let mut align = 0;
+        let mut external = self.external && place == Place::Module;
+        self.external = false;
         loop {
             self.reader.space();
             if self.reader.peek() != Some(b'.') {
@@ -510,7 +586,8 @@ impl<'a> Walker<'a, '_> {
             let at = self.reader.at;
             match self.dotted()? {
                 "reg" => register = true,
-                "global" | "extern" | "visible" | "weak" | "common" => {
+                word @ ("global" | "extern" | "visible" | "weak" | "common") => {
+                    external |= word == "extern";
                     space = space.or(Some(Space::Global));
                 }
                 "shared" | "shared::cta" => space = Some(Space::Shared),
@@ -525,7 +602,7 @@ impl<'a> Walker<'a, '_> {
                 }
                 "align" => {
                     self.reader.space();
-                    self.reader.constant();
+                    align = self.reader.constant().and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
                 }
                 "v2" => lanes = 2,
                 "v4" => lanes = 4,
@@ -552,24 +629,32 @@ impl<'a> Walker<'a, '_> {
             _ if matches!(ty, RegType::Texref | RegType::Samplerref | RegType::Surfref) => Symbol::Opaque(ty),
             _ => Symbol::Variable(space.unwrap_or(Space::Param)),
         };
+        let none = Span::default();
+        let (name, count, dimensions, initializer) = ("", None, "", None);
+        let model =
+            Declaration { name, count, symbol, ty, lanes, align, dimensions, initializer, external, place, span: none };
+        let listed = matches!(place, Place::Parameter | Place::Return);
         loop {
-            self.declarator(symbol)?;
+            self.declarator(model)?;
             self.reader.space();
             match self.reader.peek() {
-                Some(b',') if place != Place::Parameters => self.reader.at += 1,
-                Some(b';') if place != Place::Parameters => {
+                Some(b',') if !listed => self.reader.at += 1,
+                Some(b';') if !listed => {
                     self.reader.at += 1;
                     return Ok(());
                 }
-                _ if place == Place::Parameters => return Ok(()),
+                _ if listed => return Ok(()),
                 _ => return Err(self.reader.error("expected `,` or `;`")),
             }
         }
     }
 
-    fn declarator(&mut self, symbol: Symbol) -> Result<(), SyntaxError> {
+    /// A name with what follows it; the rest is as in `model`.
+    fn declarator(&mut self, model: Declaration<'a>) -> Result<(), SyntaxError> {
+        let symbol = model.symbol;
         self.reader.space();
         let name = self.reader.name().ok_or_else(|| self.reader.error("expected a name"))?;
+        let model = Declaration { name, span: span(self.reader.at - name.len(), name), ..model };
         self.reader.space();
         if self.reader.accept(b'<') {
             let count = self.reader.constant().and_then(|count| u32::try_from(count).ok());
@@ -577,6 +662,7 @@ impl<'a> Walker<'a, '_> {
             match count {
                 Some(count) if self.reader.accept(b'>') => {
                     self.names.declare_range(name, count, symbol);
+                    self.sink.declaration(&Declaration { count: Some(count), ..model });
                 }
                 _ => return Err(self.reader.error("expected a count and `>`")),
             }
@@ -585,6 +671,8 @@ impl<'a> Walker<'a, '_> {
         if !self.names.declare(name, symbol) && matches!(symbol, Symbol::Register(_)) {
             return Err(self.reader.error(&format!("`{name}` is declared twice")));
         }
+        let sizes = self.reader.at;
+        let mut end = sizes;
         loop {
             self.reader.space();
             match self.reader.peek() {
@@ -593,9 +681,21 @@ impl<'a> Walker<'a, '_> {
                         self.reader.at += 1;
                     }
                     self.reader.accept(b']');
+                    end = self.reader.at;
                 }
-                Some(b'=') => return self.initializer(),
-                _ => return Ok(()),
+                Some(b'=') => {
+                    let from = self.reader.at + 1;
+                    self.initializer()?;
+                    let initializer = self.reader.text.get(from..self.reader.at);
+                    let dimensions = self.reader.text.get(sizes..end).unwrap_or("");
+                    self.sink.declaration(&Declaration { dimensions, initializer, ..model });
+                    return Ok(());
+                }
+                _ => {
+                    let dimensions = self.reader.text.get(sizes..end).unwrap_or("");
+                    self.sink.declaration(&Declaration { dimensions, ..model });
+                    return Ok(());
+                }
             }
         }
     }
@@ -614,6 +714,11 @@ impl<'a> Walker<'a, '_> {
             self.reader.at += 1;
         }
     }
+}
+
+/// The span of a text that starts at byte `start`.
+fn span(start: usize, text: &str) -> Span {
+    Span { start: start as u32, len: text.len() as u32 }
 }
 
 /// Accepts the colon after a label, but not `::`.

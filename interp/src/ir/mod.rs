@@ -29,7 +29,6 @@ mod warp;
 pub use grid::run;
 use ptxc_ir::Module;
 
-
 /// Names a place: function, instruction, source location.
 fn describe(module: &Module, codes: &[program::Code], place: u32) -> String {
     let at = codes.partition_point(|c| c.first_place <= place).checked_sub(1);

@@ -116,6 +116,19 @@ impl Block {
         true
     }
 
+    /// Copies bytes with what is known of them; `None` when out of bounds.
+    pub fn copy(&mut self, from: u64, to: u64, size: u64) -> Option<()> {
+        let at = |address: u64| usize::try_from(address.wrapping_sub(self.base)).ok();
+        let (from, to, size) = (at(from)?, at(to)?, usize::try_from(size).ok()?);
+        let inside = |start: usize| start.checked_add(size).is_some_and(|end| end <= self.bytes.len());
+        if !inside(from) || !inside(to) {
+            return None;
+        }
+        self.bytes.copy_within(from..from + size, to);
+        self.state.copy_within(from..from + size, to);
+        Some(())
+    }
+
     /// Reads; `None` when out of bounds.
     #[inline]
     pub fn load(&self, address: u64, size: u32) -> Option<Loaded> {

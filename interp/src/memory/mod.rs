@@ -261,6 +261,18 @@ impl Memory {
         }
     }
 
+    /// Copies bytes on a thread's stack with what is known of them.
+    ///
+    /// # Errors
+    /// [`Fault::OutOfBounds`].
+    pub fn copy_local(&mut self, slot: usize, thread: usize, from: u64, to: u64, size: u64) -> Result<(), Fault> {
+        let stack = self.blocks.get_mut(slot).and_then(|b| b.local.get_mut(thread));
+        match stack.and_then(|stack| stack.copy(from, to, size)) {
+            Some(()) => Ok(()),
+            None => Err(Fault::OutOfBounds { space: Space::Local, address: to, size, near: None }),
+        }
+    }
+
     fn region(&self, space: Space, address: u64, slot: usize) -> Option<(Region, u64)> {
         match space {
             Space::Global => Some((Region::Global, address)),

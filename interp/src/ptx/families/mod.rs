@@ -1,0 +1,40 @@
+//! The families of instructions: which function decodes which mnemonic.
+//!
+//! A row says which instructions a function takes: those whose mnemonic begins so. The rows are asked in their order; one
+//! that does not know the rest of a mnemonic says `None`, and the next is asked. To add a family, write
+//! a module with a [`Decode`] function and add its row.
+
+mod control;
+mod memory;
+mod moves;
+
+use super::instruction::Instruction;
+use super::program::Operation;
+
+/// Decodes an instruction; `None` when it is one of another family.
+pub type Decode = fn(&mut Instruction<'_>) -> Result<Option<Operation>, String>;
+
+/// Heads of mnemonics and who decodes them.
+const ROWS: &[(&[&str], Decode)] = &[
+    (&["bra", "brx", "call", "ret", "exit", "trap", "brkpt", "nanosleep", "pmevent"], control::decode),
+    (&["mov"], moves::decode),
+    (&["ld", "ldu", "st"], memory::decode),
+];
+
+/// Decodes an instruction. One that no family knows, or that its family refuses, is an error when it is reached.
+///
+/// # Errors
+/// None at present: what a family says is kept for the moment when the instruction is reached.
+pub fn decode(instruction: &mut Instruction<'_>) -> Result<Operation, String> {
+    let head = instruction.head();
+    for (_, decode) in ROWS.iter().filter(|(heads, _)| heads.contains(&head)) {
+        match decode(instruction) {
+            Ok(Some(operation)) => return Ok(operation),
+            Ok(None) => {}
+            Err(message) => {
+                return Ok(Operation::refused(format!("`{}` is not executed: {message}", instruction.mnemonic())));
+            }
+        }
+    }
+    Ok(Operation::refused(format!("`{}` is not executed", instruction.mnemonic())))
+}
