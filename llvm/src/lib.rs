@@ -9,6 +9,7 @@
 
 pub mod error;
 pub mod model;
+pub mod text;
 
 pub use error::ReadError;
 pub use model::Module;

@@ -64,6 +64,7 @@ pub struct AttributeTable {
     words: Vec<u64>,
     lists: PrimaryMap<AttributesId, Attributes>,
     index: Interner,
+    set_index: Interner,
 }
 
 impl AttributeTable {
@@ -71,6 +72,19 @@ impl AttributeTable {
     pub fn add_set(&mut self, attributes: &[Attribute]) -> AttributeSetId {
         let list = List::push(&mut self.attributes, attributes);
         self.sets.push(list)
+    }
+
+    /// A set that is not changed later; equal ones have equal ids.
+    pub fn intern_set(&mut self, attributes: &[Attribute]) -> AttributeSetId {
+        let hash = hash_of(attributes);
+        let (sets, pool) = (&self.sets, &self.attributes);
+        let found = self.set_index.find(hash, |id| sets[AttributeSetId::new(id as usize)].of(pool) == attributes);
+        if let Some(found) = found {
+            return AttributeSetId::new(found as usize);
+        }
+        let id = self.add_set(attributes);
+        self.set_index.insert(hash, id.as_u32());
+        id
     }
 
     /// Gives a set that was mentioned before (an empty one) its attributes; a second definition adds to the first.

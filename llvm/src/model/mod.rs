@@ -17,6 +17,7 @@ mod instructions;
 mod interner;
 mod metadata;
 mod names;
+mod type_text;
 mod types;
 mod words;
 
@@ -38,6 +39,7 @@ pub use metadata::{
     MetadataRef, MetadataTable,
 };
 pub use names::Names;
+pub use type_text::type_text;
 pub use types::{NamedStruct, StructBody, Type, Types};
 pub use words::{
     BinaryOp, CallingConvention, CastOp, ComdatKind, DebugRecordKind, ExceptionOp, Flags, FloatPredicate, IntPredicate,

@@ -1,0 +1,48 @@
+//! Reads files of textual LLVM IR and prints how long it took: `read [--repeat N] FILE…`.
+//!
+//! For each file a line `NAME BYTES INSTRUCTIONS SECONDS`, the seconds being the least of N readings.
+
+use std::time::Instant;
+
+use ptxc_llvm::model::Module;
+
+fn main() -> std::process::ExitCode {
+    let mut failed = false;
+    let mut repeat = 1;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == "--repeat" {
+            repeat = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(1);
+            continue;
+        }
+        match read(&argument, repeat) {
+            Ok(line) => println!("{line}"),
+            Err(message) => {
+                println!("{message}");
+                failed = true;
+            }
+        }
+    }
+    std::process::ExitCode::from(u8::from(failed))
+}
+
+fn read(path: &str, repeat: u32) -> Result<String, String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+    let mut best = f64::INFINITY;
+    let mut instructions = 0;
+    for _ in 0..repeat {
+        let start = Instant::now();
+        let mut module = Module::new();
+        let result = ptxc_llvm::text::read(&bytes, &mut module);
+        best = best.min(start.elapsed().as_secs_f64());
+        if let Err(error) = result {
+            let before = &bytes[..error.at.min(bytes.len())];
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let column = before.len() - before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1) + 1;
+            return Err(format!("{path}:{line}:{column}: error: {}", error.message));
+        }
+        let bodies = module.globals.values().filter_map(|global| global.function()?.body.as_ref());
+        instructions = bodies.map(|body| body.instructions.len()).sum();
+    }
+    Ok(format!("{path} {} {instructions} {best:.6}", bytes.len()))
+}
