@@ -16,6 +16,8 @@
 
 mod compiler;
 pub mod diagnostics;
+#[cfg(feature = "run")]
+pub mod execution;
 pub mod options;
 pub mod pipeline;
 pub mod report;

@@ -24,6 +24,8 @@ pub enum Subcommand {
     Check(CheckArguments),
     /// Print syntax, operands and requirements of a PTX instruction.
     Isa(IsaArguments),
+    /// Run a module's kernels as its directives say (`run/FORMAT.md`).
+    Run(RunArguments),
     /// Print registers, memory and spills of each kernel of a cubin.
     Stats(StatsArguments),
     /// Print the table of targets.
@@ -112,6 +114,49 @@ pub enum WarningArgument {
     Error,
     /// No warnings.
     None,
+}
+
+/// Arguments of `ptxc run`.
+#[derive(Args, Debug)]
+pub struct RunArguments {
+    /// IR text with directives; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// What executes.
+    #[arg(long, value_enum, default_value = "interpreter")]
+    pub executor: ExecutorArgument,
+
+    /// Run what the passes of this level make of the module; without, the interpreter runs it as it is written.
+    #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub opt_level: Option<u8>,
+
+    /// Legalize the module for its target before it is interpreted.
+    #[arg(long)]
+    pub legal: bool,
+
+    /// Target, instead of the one that the file or the GPU asks for.
+    #[arg(long, value_name = "TARGET", value_parser = parse_target)]
+    pub sm: Option<Target>,
+
+    /// Run this case only.
+    #[arg(long, value_name = "NAME")]
+    pub case: Option<String>,
+
+    /// A further directive, after those of the file.
+    #[arg(short = 'd', long = "directive", value_name = "TEXT")]
+    pub directives: Vec<String>,
+}
+
+/// Values of `--executor`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ExecutorArgument {
+    /// The interpreter of the IR.
+    Interpreter,
+    /// A GPU.
+    Gpu,
+    /// Every form in the interpreter, and on a GPU where there is one; all have to agree.
+    All,
 }
 
 /// Arguments of `ptxc stats`.

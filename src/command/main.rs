@@ -7,6 +7,7 @@ mod arguments;
 mod compile;
 mod files;
 mod isa;
+mod run;
 mod stats;
 mod targets;
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match &arguments.subcommand {
         None => compile::run(&arguments.compile),
+        Some(Subcommand::Run(args)) => run::run(args),
         Some(Subcommand::Stats(args)) => stats::run(args),
         Some(Subcommand::Check(args)) => isa::check(args),
         Some(Subcommand::Isa(args)) => isa::describe(args),

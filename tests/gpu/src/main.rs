@@ -8,7 +8,6 @@
 
 mod cases;
 mod compare;
-mod device;
 mod operations;
 mod random;
 
@@ -20,6 +19,7 @@ use cases::{CASES, Failure, Outcome};
 use clap::Parser;
 use device::{Gpu, Module};
 use ptxc::{OptLevel, Options};
+use ptxc_gpu as device;
 
 /// The optimization levels that are tested.
 const LEVELS: [(&str, OptLevel); 2] = [("O0", OptLevel::O0), ("O3", OptLevel::O3)];

@@ -1,10 +1,14 @@
-//! The little of the CUDA driver interface that the tests need: a context, modules, buffers with guard zones, launches
-//! and their times.
+//! The little of the CUDA driver interface that running kernels needs: a context, modules, buffers with guard zones,
+//! launches and their times. [`Kernels`] runs what a run file describes.
 //!
-//! The driver library is loaded at run time, so the program also starts where there is none. All `unsafe` code of the
-//! crate is in this file; its functions are safe to call except that a wrong kernel can do anything to the GPU's memory,
-//! which is what the guard zones are for.
+//! The driver library is loaded at run time, so programs also start where there is none. All `unsafe` code of the
+//! workspace is in this file; its functions are safe to call except that a wrong kernel can do anything to the GPU's
+//! memory, which is what the guard zones are for.
 #![allow(unsafe_code)]
+
+mod kernels;
+
+pub use kernels::Kernels;
 
 use std::ffi::{CString, c_void};
 use std::fmt;
@@ -87,8 +91,10 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens the first GPU. Fails when the driver has none. Call [`driver_is_present`] first: without the library
-    /// this panics.
+    /// Opens the first GPU. Call [`driver_is_present`] first: without the library this panics.
+    ///
+    /// # Errors
+    /// The driver has none, or it cannot be used.
     pub fn open() -> Result<Gpu, Error> {
         use sys::CUdevice_attribute_enum as Attribute;
         result::init()?;
@@ -117,6 +123,9 @@ impl Gpu {
     }
 
     /// Lets the driver compile and load a PTX module.
+    ///
+    /// # Errors
+    /// The driver's compiler refuses the module.
     pub fn load(&self, ptx: &str) -> Result<Module, Error> {
         let Ok(image) = CString::new(ptx) else {
             return Err(Error::Module("the text contains a zero byte".into()));
@@ -146,6 +155,9 @@ impl Gpu {
     }
 
     /// A buffer holding a copy of `data`.
+    ///
+    /// # Errors
+    /// There is not enough memory.
     pub fn upload<T: Element>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
         let bytes = std::mem::size_of_val(data);
         // Safety: the allocation holds both guard zones and the data between them.
@@ -161,13 +173,19 @@ impl Gpu {
     }
 
     /// A buffer of `len` zeros.
+    ///
+    /// # Errors
+    /// There is not enough memory.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>, Error> {
         self.upload(&vec![T::default(); len])
     }
 
     /// Runs one launch and waits for it.
+    ///
+    /// # Errors
+    /// The driver refuses the launch, or the kernel faults.
     pub fn run(&self, module: &Module, launch: &Launch) -> Result<(), Error> {
-        let function = module.kernel(launch.kernel)?;
+        let function = module.kernel(&launch.kernel)?;
         self.enqueue(function, launch)?;
         result::ctx::synchronize()?;
         Ok(())
@@ -175,6 +193,9 @@ impl Gpu {
 
     /// The shortest of several runs of the launches, one after the other, in microseconds. `reset` puts back, before
     /// each run, what the kernels need to find in their buffers; it is not timed.
+    ///
+    /// # Errors
+    /// As [`Self::run`], or what `reset` says.
     pub fn best_time(
         &self,
         module: &Module,
@@ -184,7 +205,7 @@ impl Gpu {
         const RUNS: usize = 20;
         let mut functions = Vec::with_capacity(launches.len());
         for launch in launches {
-            functions.push(module.kernel(launch.kernel)?);
+            functions.push(module.kernel(&launch.kernel)?);
         }
         let start = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT)?;
         let stop = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT)?;
@@ -216,11 +237,35 @@ impl Gpu {
     fn enqueue(&self, function: sys::CUfunction, launch: &Launch) -> Result<(), Error> {
         let mut pointers: Vec<*mut c_void> =
             launch.arguments.iter().map(|argument| argument.as_ptr().cast_mut().cast()).collect();
-        let (grid, block) = (launch.grid, launch.block);
-        // Safety: every pointer is to an argument that outlives the call; the driver only reads them. The kernel gets
-        // addresses of live buffers; what it does with them is under test.
+        let (grid, block, cluster) = (launch.grid, launch.block, launch.cluster);
+        let mut attributes = [sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { pad: [0; 64] },
+        }];
+        attributes[0].value.clusterDim =
+            sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: cluster.0, y: cluster.1, z: cluster.2 };
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid.0,
+            gridDimY: grid.1,
+            gridDimZ: grid.2,
+            blockDimX: block.0,
+            blockDimY: block.1,
+            blockDimZ: block.2,
+            sharedMemBytes: launch.shared,
+            hStream: result::stream::null(),
+            attrs: attributes.as_mut_ptr(),
+            // Below sm_90 there are no clusters: the attribute is given only where one is asked for.
+            numAttrs: u32::from(cluster != (1, 1, 1)),
+        };
+        // Safety: every pointer is to an argument or attribute that outlives the calls; the driver only reads them. The
+        // kernel gets addresses of live buffers; what it does with them is under test.
         unsafe {
-            result::launch_kernel(function, grid, block, 0, result::stream::null(), &mut pointers)?;
+            if launch.shared > 0 {
+                let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                result::function::set_function_attribute(function, most, launch.shared as i32)?;
+            }
+            sys::cuLaunchKernelEx(&config, function, pointers.as_mut_ptr(), std::ptr::null_mut()).result()?;
         }
         Ok(())
     }
@@ -261,6 +306,9 @@ impl<T: Element> Buffer<T> {
     }
 
     /// The contents, after a check that the guard zones are intact.
+    ///
+    /// # Errors
+    /// They are not, or a kernel faulted before.
     pub fn read(&self) -> Result<Vec<T>, Error> {
         let bytes = self.len * size_of::<T>();
         let mut data = vec![T::default(); self.len];
@@ -284,6 +332,9 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Sets every byte to zero.
+    ///
+    /// # Errors
+    /// A kernel faulted before.
     pub fn clear(&self) -> Result<(), Error> {
         // Safety: the range lies within the allocation.
         unsafe { result::memset_d8_sync(self.address(), 0, self.len * size_of::<T>())? };
@@ -291,6 +342,9 @@ impl<T: Element> Buffer<T> {
     }
 
     /// Replaces the contents. `data` has the length of the buffer; what is longer is cut off.
+    ///
+    /// # Errors
+    /// A kernel faulted before.
     pub fn write(&self, data: &[T]) -> Result<(), Error> {
         let data = &data[..self.len.min(data.len())];
         // Safety: the range lies within the allocation.
@@ -308,17 +362,26 @@ impl<T> Drop for Buffer<T> {
 
 /// One kernel launch: name, shape and arguments in order.
 pub struct Launch {
-    kernel: &'static str,
+    kernel: String,
     grid: (u32, u32, u32),
     block: (u32, u32, u32),
+    cluster: (u32, u32, u32),
+    shared: u32,
     arguments: Vec<Vec<u8>>,
 }
 
 impl Launch {
     /// A launch of `kernel` with grid and block sizes in x and y.
-    pub fn new(kernel: &'static str, grid: (usize, usize), block: (usize, usize)) -> Launch {
+    pub fn new(kernel: impl Into<String>, grid: (usize, usize), block: (usize, usize)) -> Launch {
         let shape = |(x, y): (usize, usize)| (x as u32, y as u32, 1);
-        Launch { kernel, grid: shape(grid), block: shape(block), arguments: Vec::new() }
+        Launch {
+            kernel: kernel.into(),
+            grid: shape(grid),
+            block: shape(block),
+            cluster: (1, 1, 1),
+            shared: 0,
+            arguments: Vec::new(),
+        }
     }
 
     /// Adds a 32-bit integer.
