@@ -1,7 +1,7 @@
 //! Directive lines as tokens.
 //!
-//! A line is one when it begins, after blanks, with `;!`. A directive ends with its line; a line goes on inside brackets
-//! and after a comma, an operator or `in`. `;` starts a comment.
+//! A line is one when it begins, after blanks, with `;!`. One that is indented by two blanks or more behind that goes on
+//! with the directive before. `;` starts a comment.
 
 use std::ops::Range;
 
@@ -41,48 +41,37 @@ const SIGNS: &[&str] = &[
     "]", "{", "}", ",", ":", "'",
 ];
 
-/// What a line cannot end with: it goes on.
-fn goes_on(kind: &Kind) -> bool {
-    match kind {
-        Kind::Sign(sign) => !matches!(*sign, ")" | "]" | "}" | "'"),
-        Kind::Word(word) => matches!(word.as_str(), "in" | "then" | "else" | "and" | "or" | "not"),
-        _ => false,
-    }
-}
-
 /// Tokens of all directive lines, each directive ended by [`Kind::Line`].
 ///
 /// # Errors
 /// A character or number that is none, an unclosed text.
 pub fn tokens(text: &str) -> Result<Vec<Token>, Error> {
     let mut out: Vec<Token> = Vec::new();
-    let mut depth = 0usize;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let at = start;
         start += line.len();
         let blank = line.len() - line.trim_start().len();
         let Some(body) = line.trim_start().strip_prefix(";!") else { continue };
-        let body_at = at + blank + 2;
-        let mut lexer = Lexer { text: body.trim_end(), base: body_at, at: 0 };
+        let goes_on = body.starts_with("  ") || body.starts_with('\t');
+        if !goes_on {
+            end(&mut out);
+        }
+        let mut lexer = Lexer { text: body.trim_end(), base: at + blank + 2, at: 0 };
         while let Some(token) = lexer.next()? {
-            match &token.kind {
-                Kind::Sign("(" | "[" | "{") => depth += 1,
-                Kind::Sign(")" | "]" | "}") => depth = depth.saturating_sub(1),
-                _ => {}
-            }
             out.push(token);
         }
-        if depth == 0 && out.last().is_some_and(|last| last.kind != Kind::Line && !goes_on(&last.kind)) {
-            let end = body_at + body.trim_end().len();
-            out.push(Token { kind: Kind::Line, span: end..end });
-        }
     }
-    if out.last().is_some_and(|last| last.kind != Kind::Line) {
-        let end = out.last().map_or(0, |last| last.span.end);
-        out.push(Token { kind: Kind::Line, span: end..end });
-    }
+    end(&mut out);
     Ok(out)
+}
+
+/// Ends the directive that has begun, if one has.
+fn end(out: &mut Vec<Token>) {
+    if let Some(last) = out.last().filter(|last| last.kind != Kind::Line) {
+        let span = last.span.end..last.span.end;
+        out.push(Token { kind: Kind::Line, span });
+    }
 }
 
 struct Lexer<'a> {
@@ -221,9 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_on() {
-        assert_eq!(kinds(";! (a\n;! b)\n;! c").iter().filter(|k| **k == Kind::Line).count(), 2);
-        assert_eq!(kinds(";! a +\n;! b\n").iter().filter(|k| **k == Kind::Line).count(), 1);
+    fn indented_lines_go_on() {
+        let directives = |text: &str| kinds(text).iter().filter(|k| **k == Kind::Line).count();
+        assert_eq!(directives(";! a\n;!   b\n;! c"), 2);
+        assert_eq!(directives(";! a\n; comment\nx\n;!\tb\n"), 1);
+        assert_eq!(directives(";!\n;! ; nothing\n"), 0);
     }
 
     #[test]
