@@ -1,5 +1,6 @@
 //! Runs every file of `tests/run` and every example as its directives say: as it is written, after the passes, after
 //! legalization. All forms have to give what is expected, and the same.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

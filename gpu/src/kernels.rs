@@ -57,7 +57,8 @@ fn prepare(launch: &launch::Launch, memory: &[Buffer<u8>]) -> Launch {
 
 impl Executor for Kernels<'_> {
     fn run(&self, launches: &[launch::Launch], buffers: &mut [launch::Buffer]) -> Result<Outcome, Failure> {
-        let failure = |error: Error| Failure { message: error.to_string(), place: String::new(), thread: String::new() };
+        let failure =
+            |error: Error| Failure { message: error.to_string(), place: String::new(), thread: String::new() };
         self.try_run(launches, buffers).map_err(failure)?;
         Ok(Outcome::default())
     }

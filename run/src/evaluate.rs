@@ -226,7 +226,13 @@ impl<'a> Evaluator<'a> {
         found.ok_or_else(|| Error::new("this array has no contents yet", at.span.clone()))
     }
 
-    fn element_at(&mut self, e: &'a Expression, array: usize, after: bool, index: &'a Expression) -> Result<Value, Error> {
+    fn element_at(
+        &mut self,
+        e: &'a Expression,
+        array: usize,
+        after: bool,
+        index: &'a Expression,
+    ) -> Result<Value, Error> {
         let value = self.evaluate(index)?;
         let array = self.array(array, e)?;
         let number = value.whole().ok_or_else(|| wanted("a whole number", &value, index))?;
@@ -234,7 +240,10 @@ impl<'a> Evaluator<'a> {
             (Some(bytes), true) => bytes,
             (None, true) => return Err(Error::new("nothing has been launched yet", e.span.clone())),
             (_, false) if array.uninitialized => {
-                return Err(Error::new("the array was not initialized; `'` names what is in it afterwards", e.span.clone()));
+                return Err(Error::new(
+                    "the array was not initialized; `'` names what is in it afterwards",
+                    e.span.clone(),
+                ));
             }
             (_, false) => &array.bytes,
         };
@@ -328,9 +337,7 @@ impl<'a> Evaluator<'a> {
                     }
                     value
                 }
-                (How::Count, Some(Value::Whole(n))) => {
-                    Value::Whole(n + i128::from(as_truth(&value, &gather.body)?))
-                }
+                (How::Count, Some(Value::Whole(n))) => Value::Whole(n + i128::from(as_truth(&value, &gather.body)?)),
                 (How::All | How::Any, _) => {
                     let stops = as_truth(&value, &gather.body)? == (gather.how == How::Any);
                     if stops {
@@ -393,12 +400,14 @@ fn random(ty: Element, operands: &[Value], position: u64) -> Result<Value, Strin
     };
     match ty {
         Element::Int { .. } => {
-            let (low, high) = (low.whole().ok_or("the bounds are integers")?, high.whole().ok_or("the bounds are integers")?);
+            let (low, high) =
+                (low.whole().ok_or("the bounds are integers")?, high.whole().ok_or("the bounds are integers")?);
             let range = high.checked_sub(low).filter(|range| *range > 0).ok_or("the bounds are empty")?;
             Value::Whole(low + (bits >> 1) as i128 % range).store(ty).map(|bits| Value::Typed(ty, bits))
         }
         Element::Float(kind) => {
-            let (low, high) = (low.real().ok_or("the bounds are numbers")?, high.real().ok_or("the bounds are numbers")?);
+            let (low, high) =
+                (low.real().ok_or("the bounds are numbers")?, high.real().ok_or("the bounds are numbers")?);
             let digits = if kind == ptxc_ir::FloatKind::F64 { 53 } else { 24 };
             let part = (bits as u64 >> (64 - digits)) as f64 / (1u64 << digits) as f64;
             Value::Real(low + (high - low) * part).convert(ty)

@@ -51,7 +51,7 @@ impl Case {
         self.steps.iter().find_map(|step| if let Step::Fails(text) = step { Some(text.as_str()) } else { None })
     }
 
-    /// Text that a warning about the program as it is written has to contain, if there has to be one.
+    /// Text of warnings that are expected; the program as it is written has to give one.
     pub fn warning(&self) -> Option<&str> {
         self.steps.iter().find_map(|step| if let Step::Warns(text) = step { Some(text.as_str()) } else { None })
     }
@@ -79,7 +79,7 @@ pub(crate) enum Step {
     Let(usize, Closed),
     Array(ArrayStep),
     Launch(LaunchStep),
-    Expect(Expect),
+    Expect(Box<Expect>),
     Check(Check),
     Fails(String),
     Warns(String),

@@ -148,9 +148,7 @@ fn magnitude(value: &Value) -> Result<Value, String> {
         Value::Typed(ty @ Element::Int { signed: true, bits }, x) => {
             Ok(Value::Typed(*ty, signed_value(*x, *bits).unsigned_abs() & mask(*bits)))
         }
-        Value::Typed(ty @ Element::Float(kind), x) => {
-            Ok(Value::Typed(*ty, float::abs(*kind, *x as u64, false).into()))
-        }
+        Value::Typed(ty @ Element::Float(kind), x) => Ok(Value::Typed(*ty, float::abs(*kind, *x as u64, false).into())),
         other => refuse(other),
     }
 }
@@ -218,7 +216,7 @@ pub fn edge(ty: Element, number: usize) -> u128 {
                 top + 1,
                 all - 1,
                 all,
-                u128::MAX / 3 & all,
+                (u128::MAX / 3) & all,
             ];
             values[number % values.len()] & all
         }

@@ -40,11 +40,9 @@ impl Prepared<'_> {
         for step in &self.case.steps {
             match step {
                 Step::Expect(expect) => out.extend(self.compare(expect)?),
-                Step::Check(check) => {
-                    if !self.evaluator().truth(&check.condition, 0)? {
-                        let message = check.message.clone().unwrap_or_else(|| "this is false".to_owned());
-                        out.push(Mismatch { message, span: check.condition.body.span.clone() });
-                    }
+                Step::Check(check) if !self.evaluator().truth(&check.condition, 0)? => {
+                    let message = check.message.clone().unwrap_or_else(|| "this is false".to_owned());
+                    out.push(Mismatch { message, span: check.condition.body.span.clone() });
                 }
                 _ => {}
             }

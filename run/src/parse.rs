@@ -420,7 +420,11 @@ impl<'a> Parser<'a> {
     }
 
     fn check_count(&self, name: &str, takes: usize, given: usize, at: Range<usize>) -> Result<(), Error> {
-        if takes == given { Ok(()) } else { Err(Error::new(format!("`{name}` takes {takes} operands, not {given}"), at)) }
+        if takes == given {
+            Ok(())
+        } else {
+            Err(Error::new(format!("`{name}` takes {takes} operands, not {given}"), at))
+        }
     }
 
     /// `random(seed)`, `random(seed, low, high)`, `edge(number)`.

@@ -36,12 +36,7 @@ pub struct Prepared<'a> {
 ///
 /// # Errors
 /// An expression has no value, or an argument or size does not fit its kernel.
-pub fn prepare<'a>(
-    file: &'a RunFile,
-    case: &'a Case,
-    module: &Module,
-    folder: &Path,
-) -> Result<Prepared<'a>, Error> {
+pub fn prepare<'a>(file: &'a RunFile, case: &'a Case, module: &Module, folder: &Path) -> Result<Prepared<'a>, Error> {
     let state = State { named: Vec::new(), arrays: (0..file.arrays.len()).map(|_| None).collect() };
     let (launches, buffers, array_of) = (Vec::new(), Vec::new(), Vec::new());
     let mut prepared = Prepared { file, case, launches, buffers, state, array_of };
@@ -101,13 +96,7 @@ impl<'a> Prepared<'a> {
         move |closed, index, element| Evaluator::new(&self.state, &self.file.functions).element(closed, index, element)
     }
 
-    fn fill_each(
-        &mut self,
-        array: usize,
-        value: &Closed,
-        range: Range<usize>,
-        element: Element,
-    ) -> Result<(), Error> {
+    fn fill_each(&mut self, array: usize, value: &Closed, range: Range<usize>, element: Element) -> Result<(), Error> {
         for index in range {
             let bits = self.evaluator().element(value, index, element)?;
             if let Some(Some(array)) = self.state.arrays.get_mut(array) {

@@ -236,11 +236,8 @@ impl Reader<'_> {
         let mut bounds = Bounds::All;
         if self.parser.sign("[") {
             let from = self.parser.closed(None)?;
-            bounds = if self.parser.sign("..") {
-                Bounds::Range(from, self.parser.closed(None)?)
-            } else {
-                Bounds::One(from)
-            };
+            bounds =
+                if self.parser.sign("..") { Bounds::Range(from, self.parser.closed(None)?) } else { Bounds::One(from) };
             self.parser.need("]")?;
         }
         Ok(Part { array, bounds, span: start..self.parser.last_span().end })
@@ -275,7 +272,7 @@ impl Reader<'_> {
         if !tolerances.is_empty() && !matches!(element, Element::Float(_)) {
             return Err(Error::new("only floats have a tolerance", part.span));
         }
-        self.push(Step::Expect(Expect { part, value, condition, tolerances }));
+        self.push(Step::Expect(Box::new(Expect { part, value, condition, tolerances })));
         Ok(())
     }
 

@@ -37,8 +37,8 @@ pub struct Token {
 
 /// Signs, longer ones before those that they begin with.
 const SIGNS: &[&str] = &[
-    "<<", ">>", "==", "!=", "<=", ">=", "..", "+", "-", "*", "/", "%", "&", "|", "^", "!", "<", ">", "=", "(", ")", "[",
-    "]", "{", "}", ",", ":", "'",
+    "<<", ">>", "==", "!=", "<=", ">=", "..", "+", "-", "*", "/", "%", "&", "|", "^", "!", "<", ">", "=", "(", ")",
+    "[", "]", "{", "}", ",", ":", "'",
 ];
 
 /// Tokens of all directive lines, each directive ended by [`Kind::Line`].

@@ -167,7 +167,13 @@ impl Value {
         let bits = match (self, to) {
             (Value::Tuple(_), _) => return Err(format!("{} is not a number", self.describe())),
             (Value::Bool(b), Element::Int { .. }) => u128::from(*b),
-            (Value::Bool(b), Element::Float(kind)) => if *b { float::one(kind).into() } else { 0 },
+            (Value::Bool(b), Element::Float(kind)) => {
+                if *b {
+                    float::one(kind).into()
+                } else {
+                    0
+                }
+            }
             (Value::Whole(n), Element::Int { bits, .. }) => *n as u128 & mask(bits),
             (Value::Whole(n), Element::Float(kind)) => {
                 float::from_int(kind, *n as u128, 128, true, Mode::default()).into()

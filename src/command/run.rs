@@ -97,7 +97,8 @@ fn run_form(
         let printed = run.prepared.printed(&run.buffers).map_err(place)?;
         files::write_output(None, &describe(&title, &outcome, mismatches.len(), &printed))?;
         problems.extend(outcome.warnings.into_iter().map(|warning| Diagnostic::warning(format!("{title}: {warning}"))));
-        let wrong = mismatches.into_iter().map(|m| Diagnostic::error(format!("{title}: {}", m.message)).at(Some(m.span)));
+        let wrong =
+            mismatches.into_iter().map(|m| Diagnostic::error(format!("{title}: {}", m.message)).at(Some(m.span)));
         problems.extend(wrong);
     }
     let diagnostics = program.diagnostics(problems);
