@@ -6,8 +6,9 @@ use std::path::Path;
 
 use ptxc_gpu::{Gpu, Kernels};
 use ptxc_interp::launch::{Buffer, Failure, Outcome};
+use ptxc_interp::ptx;
 use ptxc_ir::{Module, SourceLoc};
-use ptxc_run::{Case, Executor, Interpreter, Prepared, RunFile};
+use ptxc_run::{Case, Emulator, Executor, Interpreter, Prepared, RunFile};
 use ptxc_targets::Target;
 
 use crate::compiler::compile_text;
@@ -21,6 +22,8 @@ use crate::verify::verify;
 pub enum Place {
     /// The interpreter of the IR.
     Interpreter,
+    /// The emulator of PTX.
+    Emulator,
     /// A GPU.
     Gpu,
 }
@@ -30,6 +33,7 @@ impl Place {
     pub fn name(self) -> &'static str {
         match self {
             Place::Interpreter => "interpreter",
+            Place::Emulator => "emulator",
             Place::Gpu => "gpu",
         }
     }
@@ -50,12 +54,18 @@ impl Form {
     /// The module as it was written, in the interpreter.
     pub const WRITTEN: Form = Form { place: Place::Interpreter, level: None, legal: false };
 
-    /// All forms that need no GPU.
-    pub const ALL: &'static [Form] = &[
+    /// The forms in the interpreter.
+    pub const INTERPRETER: &'static [Form] = &[
         Form::WRITTEN,
         Form { level: Some(OptLevel::O3), ..Form::WRITTEN },
         Form { level: Some(OptLevel::O0), legal: true, ..Form::WRITTEN },
         Form { level: Some(OptLevel::O3), legal: true, ..Form::WRITTEN },
+    ];
+
+    /// The forms in the emulator.
+    pub const EMULATOR: &'static [Form] = &[
+        Form { place: Place::Emulator, level: Some(OptLevel::O0), legal: true },
+        Form { place: Place::Emulator, level: Some(OptLevel::O3), legal: true },
     ];
 
     /// The forms on a GPU.
@@ -149,6 +159,11 @@ impl Program {
         };
         match form.place {
             Place::Interpreter => Ok(Box::new(Interpreter::new(self.form(form, target)?))),
+            Place::Emulator => {
+                let text = self.ptx(form, target)?;
+                let refused = |error: ptx::ReadError| failed(&format!("{form}: the PTX is refused: {error}"));
+                Ok(Box::new(Emulator::new(ptx::Program::read(&text).map_err(refused)?)))
+            }
             Place::Gpu => {
                 let gpu = gpu.ok_or_else(|| failed("there is no GPU"))?;
                 Ok(Box::new(Kernels { gpu, ptx: self.ptx(form, target)? }))

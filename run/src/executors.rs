@@ -1,6 +1,7 @@
 //! The executors that need no machine.
 
-use ptxc_interp::launch::{Buffer, Failure, Launch, Options, Outcome};
+use ptxc_interp::launch::{Argument, Buffer, Failure, Launch, Options, Outcome};
+use ptxc_interp::ptx;
 use ptxc_ir::Module;
 
 use crate::Executor;
@@ -29,6 +30,27 @@ impl Executor for Interpreter {
     }
 }
 
+/// The emulator of PTX.
+pub struct Emulator {
+    /// What is executed.
+    pub program: ptx::Program,
+    /// Limits and choices.
+    pub options: Options,
+}
+
+impl Emulator {
+    /// An emulator with the default options.
+    pub fn new(program: ptx::Program) -> Emulator {
+        Emulator { program, options: Options::default() }
+    }
+}
+
+impl Executor for Emulator {
+    fn run(&self, launches: &[Launch], buffers: &mut [Buffer]) -> Result<Outcome, Failure> {
+        one_by_one(launches, buffers, |launch, buffers| ptx::run(&self.program, launch, buffers, &self.options))
+    }
+}
+
 /// Runs launches one after the other. What the first has written is initialized for the next: buffers do not remember
 /// which bytes were.
 fn one_by_one(
@@ -43,9 +65,10 @@ fn one_by_one(
         total.lane_steps += outcome.lane_steps;
         total.warnings.extend(outcome.warnings);
         let passed = |index: usize| {
-            launch.arguments.iter().any(|argument| {
-                matches!(argument, ptxc_interp::launch::Argument::Buffer { index: used, .. } if *used == index)
-            })
+            launch
+                .arguments
+                .iter()
+                .any(|argument| matches!(argument, Argument::Buffer { index: used, .. } if *used == index))
         };
         for (index, buffer) in buffers.iter_mut().enumerate() {
             buffer.uninitialized &= !passed(index);

@@ -17,7 +17,7 @@ mod token;
 pub mod value;
 
 pub use error::Error;
-pub use executors::Interpreter;
+pub use executors::{Emulator, Interpreter};
 pub use file::{Case, RunFile};
 pub use prepare::{Prepared, prepare};
 

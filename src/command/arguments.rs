@@ -153,9 +153,11 @@ pub struct RunArguments {
 pub enum ExecutorArgument {
     /// The interpreter of the IR.
     Interpreter,
+    /// The emulator of PTX.
+    Emulator,
     /// A GPU.
     Gpu,
-    /// Every form in the interpreter, and on a GPU where there is one; all have to agree.
+    /// Every form in the interpreter and in the emulator, and on a GPU where there is one; all have to agree.
     All,
 }
 

@@ -32,6 +32,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
     match arguments.executor {
         ExecutorArgument::All => run_all(&program, folder),
         ExecutorArgument::Interpreter => run_form(arguments, &program, folder, Place::Interpreter, None),
+        ExecutorArgument::Emulator => run_form(arguments, &program, folder, Place::Emulator, None),
         ExecutorArgument::Gpu => {
             let gpu = open_gpu().map_err(|reason| Failure::message(format!("{name}: error: {reason}\n")))?;
             run_form(arguments, &program, folder, Place::Gpu, Some(&gpu))
@@ -49,7 +50,7 @@ fn open_gpu() -> Result<Gpu, String> {
 
 fn run_all(program: &Program, folder: &Path) -> Result<(), Failure> {
     let gpu = open_gpu();
-    let mut forms = Form::ALL.to_vec();
+    let mut forms = [Form::INTERPRETER, Form::EMULATOR].concat();
     if gpu.is_ok() {
         forms.extend(Form::GPU);
     }
