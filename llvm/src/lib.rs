@@ -7,6 +7,7 @@
 //! A reader has the form `read(bytes: &[u8], module: &mut Module) -> Result<(), ReadError>` and adds the file to the
 //! module, which may hold another file already.
 
+pub mod bitcode;
 pub mod error;
 pub mod model;
 pub mod text;

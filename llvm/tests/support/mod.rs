@@ -1,0 +1,3 @@
+//! What tests of the readers share.
+
+pub mod dump;
