@@ -149,6 +149,9 @@ pub struct Outcome {
     pub steps: u64,
     /// Instructions executed, counted per thread.
     pub lane_steps: u64,
+    /// Something was computed that hardware only approximates, so results may differ from its in the last places. The
+    /// interpreter of the IR does not say.
+    pub approximate: bool,
     /// What is suspicious and no error: the first read of uninitialized memory at each place.
     pub warnings: Vec<String>,
 }

@@ -576,6 +576,8 @@ impl<'a> Walker<'a, '_> {
         let mut ty = None;
         let mut lanes = 1;
         let mut align = 0;
+        // What follows `.ptr` is about what the parameter points to.
+        let mut pointer = false;
         let mut external = self.external && place == Place::Module;
         self.external = false;
         loop {
@@ -586,6 +588,8 @@ impl<'a> Walker<'a, '_> {
             let at = self.reader.at;
             match self.dotted()? {
                 "reg" => register = true,
+                "ptr" => pointer = true,
+                "global" | "shared" | "local" | "const" | "param" if pointer => {}
                 word @ ("global" | "extern" | "visible" | "weak" | "common") => {
                     external |= word == "extern";
                     space = space.or(Some(Space::Global));
@@ -594,7 +598,7 @@ impl<'a> Walker<'a, '_> {
                 "local" => space = Some(Space::Local),
                 "const" => space = Some(Space::Const),
                 "param" => space = Some(Space::Param),
-                "sreg" | "ptr" | "attribute" | "unified" | "managed" => {
+                "sreg" | "attribute" | "unified" | "managed" => {
                     self.reader.space();
                     if self.reader.peek() == Some(b'(') {
                         self.skip_parentheses()?;
@@ -602,7 +606,8 @@ impl<'a> Walker<'a, '_> {
                 }
                 "align" => {
                     self.reader.space();
-                    align = self.reader.constant().and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+                    let bytes = self.reader.constant().and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+                    align = if pointer { align } else { bytes };
                 }
                 "v2" => lanes = 2,
                 "v4" => lanes = 4,

@@ -8,12 +8,14 @@
 //! operation passes on its first NaN operand made quiet, and gives `0xfff8000000000000` where it makes one. `ftz` looks
 //! at the rounded result.
 
+mod approximate;
 mod arithmetic;
 mod convert;
 pub mod soft;
 #[cfg(test)]
 mod tests;
 
+pub use approximate::{Function, approximate};
 pub use arithmetic::{
     abs, add, compare, copysign, div, fma, frem, max, maximum, min, minimum, mul, neg, rcp, round_to_integral, sqrt,
     sub,

@@ -3,7 +3,7 @@
 use ptxc_ir::{Flags, FloatCC, FloatKind, Opcode, Rounding, Scalar, Type};
 
 use super::integer::{self, Nothing, mask};
-use crate::float::{self, Mode, Round};
+use crate::float::{self, Function, Mode, Round};
 
 /// A rounding mode of the IR.
 pub fn round(rounding: Rounding) -> Round {
@@ -32,21 +32,6 @@ pub fn forbidden(flags: Flags, kind: FloatKind, bits: u64) -> bool {
         || (flags.contains(Flags::NINF) && matches!(float::class(kind, bits), 2 | 9))
 }
 
-/// Functions that have no exact definition here: through the host's in double precision, rounded once more.
-fn approximate(op: Opcode, kind: FloatKind, a: u64, mode: Mode) -> u64 {
-    let a = if mode.ftz { float::flush(kind, a) } else { a };
-    let x = f64::from_bits(float::convert(kind, FloatKind::F64, a, Mode::default()));
-    let y = match op {
-        Opcode::Frsqrt => 1.0 / x.sqrt(),
-        Opcode::Fsin => x.sin(),
-        Opcode::Fcos => x.cos(),
-        Opcode::Fexp2 => x.exp2(),
-        Opcode::Flog2 => x.log2(),
-        _ => x.tanh(),
-    };
-    float::convert(FloatKind::F64, kind, y.to_bits(), mode)
-}
-
 fn float_unary(op: Opcode, flags: Flags, kind: FloatKind, a: u64) -> u64 {
     let mode = mode(flags);
     let whole = |round| float::round_to_integral(kind, a, Mode { round, ..mode });
@@ -60,7 +45,12 @@ fn float_unary(op: Opcode, flags: Flags, kind: FloatKind, a: u64) -> u64 {
         Opcode::Ftrunc => whole(Round::Zero),
         Opcode::Frint => whole(Round::Nearest),
         Opcode::Fround => whole(Round::NearestAway),
-        _ => approximate(op, kind, a, mode),
+        Opcode::Frsqrt => float::approximate(Function::Rsqrt, kind, a, mode),
+        Opcode::Fsin => float::approximate(Function::Sin, kind, a, mode),
+        Opcode::Fcos => float::approximate(Function::Cos, kind, a, mode),
+        Opcode::Fexp2 => float::approximate(Function::Exp2, kind, a, mode),
+        Opcode::Flog2 => float::approximate(Function::Log2, kind, a, mode),
+        _ => float::approximate(Function::Tanh, kind, a, mode),
     }
 }
 

@@ -32,8 +32,8 @@ pub const GLOBAL_BASE: u64 = 0x1000_0000_0000;
 const WINDOW: u64 = 1 << 40;
 /// Bytes between allocations that belong to none.
 const GAP: u64 = 256;
-/// First bit of the rank in a `shared_cluster` address.
-const RANK_SHIFT: u32 = 24;
+/// First bit of the rank plus one in a `shared_cluster` address.
+pub const RANK_SHIFT: u32 = 24;
 
 /// What is wrong with an access.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -95,7 +95,7 @@ pub fn contents(
             }
             Some('}') => {
                 let start = starts.pop().ok_or_else(|| "a brace too many".to_string())?;
-                if let (false, Some(stride)) = (starts.is_empty(), strides.get(starts.len() - 1)) {
+                if let Some(stride) = starts.len().checked_sub(1).and_then(|level| strides.get(level)) {
                     position = start.saturating_add(*stride);
                 }
                 rest = &rest[1..];

@@ -4,9 +4,21 @@
 //! that does not know the rest of a mnemonic says `None`, and the next is asked. To add a family, write
 //! a module with a [`Decode`] function and add its row.
 
+mod address;
+mod atomic;
+mod barrier;
+mod carry;
+mod compare;
 mod control;
-mod memory;
+mod convert;
+mod float;
+mod integer;
+pub mod lanewise;
+mod logic;
+pub mod memory;
 mod moves;
+mod stack;
+pub mod warp;
 
 use super::instruction::Instruction;
 use super::program::Operation;
@@ -19,6 +31,42 @@ const ROWS: &[(&[&str], Decode)] = &[
     (&["bra", "brx", "call", "ret", "exit", "trap", "brkpt", "nanosleep", "pmevent"], control::decode),
     (&["mov"], moves::decode),
     (&["ld", "ldu", "st"], memory::decode),
+    (&["add", "addc", "sub", "subc", "mad", "madc"], carry::decode),
+    (
+        &[
+            "add", "sub", "mul", "mad", "mul24", "mad24", "sad", "div", "rem", "abs", "neg", "min", "max", "popc",
+            "clz", "bfind", "fns", "brev", "bfe", "bfi", "szext", "bmsk", "dp4a", "dp2a", "clmad",
+        ],
+        integer::decode,
+    ),
+    (
+        &[
+            "add", "sub", "mul", "fma", "mad", "div", "abs", "neg", "min", "max", "copysign", "testp", "rcp", "sqrt",
+            "rsqrt", "sin", "cos", "lg2", "ex2", "tanh",
+        ],
+        float::decode,
+    ),
+    (&["and", "or", "xor", "not", "cnot", "shl", "shr", "shf", "lop3", "prmt"], logic::decode),
+    (&["setp", "set", "selp", "slct"], compare::decode),
+    (&["cvt"], convert::decode),
+    (
+        &[
+            "cvta",
+            "isspacep",
+            "mapa",
+            "getctarank",
+            "createpolicy",
+            "prefetch",
+            "prefetchu",
+            "applypriority",
+            "discard",
+        ],
+        address::decode,
+    ),
+    (&["atom", "red", "fence", "membar"], atomic::decode),
+    (&["shfl", "vote", "match", "redux", "activemask", "elect"], warp::decode),
+    (&["bar", "barrier", "griddepcontrol", "setmaxnreg"], barrier::decode),
+    (&["alloca", "stacksave", "stackrestore"], stack::decode),
 ];
 
 /// Decodes an instruction. One that no family knows, or that its family refuses, is an error when it is reached.

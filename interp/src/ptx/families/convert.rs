@@ -1,0 +1,177 @@
+//! Conversions (PTX ISA 9.7.10.24, 9.7.10.25).
+
+use ptxc_ir::FloatKind;
+
+use super::float::mode;
+use super::lanewise::slow;
+use crate::float::{self, Mode, Round};
+use crate::ptx::instruction::Instruction;
+use crate::ptx::operand::{Operand, Slot};
+use crate::ptx::program::Operation;
+use crate::ptx::types::{Class, Type, low_bits, sign_extend};
+
+/// Decodes `cvt`.
+pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
+    if i.has("pack") {
+        return pack(i).map(Some);
+    }
+    let types = i.types();
+    let [to, from] = types[..] else { return Err("two types are needed".to_string()) };
+    if i.pieces.iter().any(|piece| piece.starts_with("scaled") || *piece == "pzo") {
+        return Err("the emulator does not know this form".to_string());
+    }
+    if i.has("rs") {
+        return stochastic(i, to).map(Some);
+    }
+    if to.count > 1 || from.count > 1 {
+        return narrow(i, to, from).map(Some);
+    }
+    scalar(i, to, from).map(Some)
+}
+
+/// The destination may be wider than its type: integers with a sign then keep it, and others are zero above.
+fn scalar(i: &mut Instruction<'_>, to: Type, from: Type) -> Result<Operation, String> {
+    let width = i.dest(0)?.bits();
+    let mode = mode(i);
+    let rounds = i.any(&["rni", "rzi", "rmi", "rpi"]).is_some();
+    let settle = move |bits: u64| match to.class {
+        Class::Signed => sign_extend(bits, to.element) as u64 & low_bits(width),
+        _ => bits & to.mask(),
+    };
+    let source = move |bits: u64| bits & from.mask();
+    match (to.float(), from.float()) {
+        (None, None) => {
+            let sat = i.has("sat");
+            slow(i, [from], move |[x]| settle(if sat { saturate(to, from, x) } else { extend(from, x) }))
+        }
+        (None, Some(kind)) => slow(i, [from], move |[x]| {
+            let x = source(x);
+            let nan = float::is_nan(kind, x);
+            // NaN becomes zero, and the number furthest from zero where 64 bits are on either side.
+            if nan && (to.element == 64 || kind == FloatKind::F64) && !mode.sat {
+                return settle(1 << (to.element - 1));
+            }
+            settle(float::to_int_saturating(kind, x, to.element, to.is_signed(), mode.round, mode.ftz) as u64)
+        }),
+        (Some(kind), None) => slow(i, [from], move |[x]| {
+            let value = u128::from(source(x));
+            float::from_int(kind, value, from.element, from.is_signed(), mode)
+        }),
+        (Some(to), Some(from_kind)) => slow(i, [from], move |[x]| {
+            let x = source(x);
+            if rounds {
+                return float::round_to_integral(to, x, mode);
+            }
+            if to == from_kind && !float::is_nan(to, x) {
+                return float::add(to, x, float::sign_bit(to), mode);
+            }
+            float::convert(from_kind, to, x, mode)
+        }),
+    }
+}
+
+fn extend(from: Type, bits: u64) -> u64 {
+    if from.is_signed() { sign_extend(bits, from.element) as u64 } else { bits & from.mask() }
+}
+
+fn saturate(to: Type, from: Type, bits: u64) -> u64 {
+    let value =
+        if from.is_signed() { i128::from(sign_extend(bits, from.element)) } else { i128::from(bits & from.mask()) };
+    let (least, most) = range(to.element, to.is_signed());
+    value.clamp(least, most) as u64
+}
+
+fn range(bits: u32, signed: bool) -> (i128, i128) {
+    if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
+}
+
+/// Packed types. The first operand is the upper element where there are two.
+fn narrow(i: &mut Instruction<'_>, to: Type, from: Type) -> Result<Operation, String> {
+    let mode = mode(i);
+    let (Some(to_kind), Some(from_kind)) = (to.float(), from.float()) else {
+        return Err("the emulator does not know this form".to_string());
+    };
+    let shift = to.element;
+    let one = move |bits: u64| float::convert(from_kind, to_kind, bits, mode) & low_bits(shift);
+    if from.count == 1 {
+        return slow(i, [from; 2], move |[high, low]| one(high) << shift | one(low));
+    }
+    let storage = from.element;
+    slow(i, [from], move |[x]| {
+        let part = |index: u32| one(x >> (index * storage) & low_bits(storage));
+        (0..to.count).fold(0, |bits, index| bits | part(index) << (index * shift))
+    })
+}
+
+/// `.rs`: random bits are added below the last place that stays, and what is below is cut off (PTX ISA 9.7.10.24).
+fn stochastic(i: &mut Instruction<'_>, to: Type) -> Result<Operation, String> {
+    let kind = to.float().ok_or_else(|| "the result is no float".to_string())?;
+    let mode = mode(i);
+    let f32_type = Type { class: Class::Float(FloatKind::F32), element: 32, count: 1 };
+    let d = i.dest(0)?.slot;
+    let mut sources: Vec<Slot> = match i.operand(1)?.clone() {
+        Operand::Vector(list) => list.iter().map(|x| i.value(x, f32_type)).collect::<Result<_, _>>()?,
+        _ => vec![i.source(1, f32_type)?, i.source(2, f32_type)?],
+    };
+    let random = i.source(i.operands.len() - 1, Type::bits_of(32))?;
+    // The last operand is the lowest element.
+    sources.reverse();
+    let (storage, count) = (to.element, to.count);
+    Ok(Operation::compute(move |at| {
+        at.each(d, |at, lane| {
+            let bits = at.lane(random, lane) as u32;
+            sources.iter().enumerate().fold(0, |all, (index, slot)| {
+                let chosen = random_bits(bits, index as u32, count);
+                let value = stochastic_one(kind, at.lane(*slot, lane) as u32, chosen, mode);
+                all | (value & low_bits(storage)) << (index as u32 * storage)
+            })
+        });
+    }))
+}
+
+/// The random bits of an element, and how many there are: halves of the word for two, bytes and their like for four.
+fn random_bits(word: u32, index: u32, count: u32) -> (u32, u32) {
+    match count {
+        // Thirteen bits an element: the low half belongs to the low element.
+        2 => (word >> (16 * index) & 0x1fff, 13),
+        _ => (word >> (8 * index) & 0xff, 8),
+    }
+}
+
+/// Rounds one number: random bits are added to what is cut off.
+fn stochastic_one(kind: FloatKind, bits: u32, (random, count): (u32, u32), mode: Mode) -> u64 {
+    let toward_zero = Mode { round: Round::Zero, ..mode };
+    let below = float::convert(FloatKind::F32, kind, bits.into(), Mode { relu: false, ..toward_zero });
+    if float::is_nan(FloatKind::F32, bits.into()) || bits & 0x7fff_ffff >= 0x7f80_0000 {
+        return float::convert(FloatKind::F32, kind, bits.into(), mode);
+    }
+    // What is cut off, as a fraction of the distance to the next number away from zero.
+    let back = float::convert(kind, FloatKind::F32, below, Mode::default());
+    let next = float::convert(kind, FloatKind::F32, below + 1, Mode::default());
+    let number = |bits: u64| f64::from(f32::from_bits(bits as u32)).abs();
+    let (low, high, exact) = (number(back), number(next), number(bits.into()));
+    let fraction = if high > low { (exact - low) / (high - low) } else { 0.0 };
+    let up = fraction + f64::from(random) / f64::from(1u32 << count) >= 1.0;
+    let rounded = if up { below + 1 } else { below };
+    let negative = bits >> 31 != 0;
+    if mode.relu && negative { 0 } else { rounded }
+}
+
+/// `cvt.pack.sat`: two numbers saturated into the low part, the third operand shifted above them.
+fn pack(i: &mut Instruction<'_>) -> Result<Operation, String> {
+    let types = i.types();
+    let (Some(&to), s32) = (types.first(), Type { class: Class::Signed, element: 32, count: 1 }) else {
+        return Err("a type is needed".to_string());
+    };
+    let one = move |x: u64| {
+        let (least, most) = range(to.element, to.is_signed());
+        i128::from(sign_extend(x, 32)).clamp(least, most) as u64 & to.mask()
+    };
+    let width = to.element;
+    if i.operands.len() == 4 {
+        return slow(i, [s32, s32, Type::bits_of(32)], move |[a, b, c]| {
+            (c << (2 * width) & low_bits(32)) | one(a) << width | one(b)
+        });
+    }
+    slow(i, [s32, s32], move |[a, b]| one(a) << width | one(b))
+}
