@@ -11,6 +11,8 @@ pub mod bitcode;
 pub mod error;
 pub mod model;
 pub mod text;
+pub mod translate;
 
 pub use error::ReadError;
 pub use model::Module;
+pub use translate::{Message, Options, Translation, translate};

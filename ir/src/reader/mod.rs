@@ -24,7 +24,7 @@ mod types;
 use std::fmt;
 use std::ops::Range;
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
 
 pub(crate) use constants::parse_float;
 
@@ -149,6 +149,28 @@ impl SpanMap {
     /// Spans of a function.
     pub fn func(&self, func: FuncId) -> &FuncSpans {
         &self.funcs[func]
+    }
+
+    /// Says where a function's header stands, for readers of other languages.
+    pub fn set_func(&mut self, func: FuncId, span: Range<usize>) {
+        let spans = &mut self.funcs[func];
+        spans.header = span.clone();
+        spans.name = span;
+    }
+
+    /// Says where instructions, given by their numbers, stand: all at the byte `at`.
+    pub fn set_insts(&mut self, func: FuncId, insts: Range<usize>, at: usize) {
+        let spans = &mut self.funcs[func];
+        let at = u32::try_from(at).unwrap_or(0);
+        for inst in insts {
+            spans.insts[Inst::new(inst)] = (at, at.saturating_add(1));
+        }
+    }
+
+    /// Says where a global stands.
+    pub fn set_global(&mut self, global: GlobalId, span: Range<usize>) {
+        let place = |byte| u32::try_from(byte).unwrap_or(0);
+        self.globals[global] = (place(span.start), place(span.end));
     }
 
     /// The name of a global, with its sigil.

@@ -1,0 +1,525 @@
+//! Bodies of functions: blocks in an order in which definitions come before uses, phis as block parameters.
+
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+use ptxc_ir::{
+    Block as IrBlock, Flags, FuncId, FuncKind, Function as IrFunction, FunctionBuilder, MemAttrs, MemType, Opcode,
+    Signature, Space, Type as IrType, Value,
+};
+use rustc_hash::FxHashMap;
+
+use super::{Context, Fault, Result, Symbol};
+use crate::model::{
+    Attribute, BlockId, Body, ConstId, Definition, Function, GlobalId, InstId, Instruction, Operand, OperandKind,
+    ValueId,
+};
+
+/// Parts of a value: a run in [`Writer::parts`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Run {
+    start: u32,
+    len: u32,
+}
+
+impl Run {
+    /// As a range.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..(self.start + self.len) as usize
+    }
+}
+
+/// Writes one body.
+pub(super) struct Writer<'c, 'm> {
+    pub cx: &'c mut Context<'m>,
+    pub body: &'m Body,
+    /// The builder, at the present position.
+    pub b: FunctionBuilder<'c>,
+    pub id: FuncId,
+    /// Parts of values, one value after the other.
+    pub parts: Vec<Value>,
+    runs: SecondaryMap<ValueId, Option<Run>>,
+    /// Constants that need no instruction.
+    pub constants: FxHashMap<ConstId, Run>,
+    pub blocks: SecondaryMap<BlockId, PackedOption<IrBlock>>,
+    /// The block that is written.
+    pub source_block: BlockId,
+    /// Position of each block in the order of translation, from 1; 0 is not reached.
+    pub numbers: SecondaryMap<BlockId, u32>,
+    /// Number of the instruction's place in the file.
+    pub at: u32,
+    /// Flags that every f32 operation gets.
+    pub ftz: Flags,
+    /// How deep in constants within constants.
+    pub nesting: u32,
+    /// Number of texts of assembly so far, for `${:uid}`.
+    pub assemblies: u32,
+}
+
+impl<'m> Context<'m> {
+    /// Translates every body.
+    pub fn translate_bodies(&mut self, faults: &mut Vec<Fault>) {
+        let source = self.source;
+        for id in source.order.iter().copied() {
+            let (Some(function), Symbol::Function(made)) = (source.globals[id].function(), self.symbols[id]) else {
+                continue;
+            };
+            let Some(body) = &function.body else { continue };
+            if self.module.funcs[made].linkage == ptxc_ir::Linkage::Extern {
+                continue;
+            }
+            if let Err(fault) = self.translate_body(id, made, function, body) {
+                faults.push(fault.at(source.globals[id].at));
+                if faults.len() >= super::MAX_FAULTS {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn translate_body(&mut self, id: GlobalId, made: FuncId, function: &'m Function, body: &'m Body) -> Result<()> {
+        // The function leaves the module while it is written; calls of itself see its header.
+        let header = &self.module.funcs[made];
+        let stand_in = IrFunction {
+            linkage: header.linkage,
+            attrs: header.attrs.clone(),
+            ..IrFunction::new(header.name.clone(), header.kind, header.sig.clone())
+        };
+        let mut func = std::mem::replace(&mut self.module.funcs[made], stand_in);
+        let ftz = self.flushes(function);
+        let mut writer = Writer {
+            cx: self,
+            body,
+            b: FunctionBuilder::new(&mut func),
+            id: made,
+            parts: Vec::new(),
+            runs: SecondaryMap::with_capacity(body.values.len()),
+            constants: FxHashMap::default(),
+            blocks: SecondaryMap::with_capacity(body.blocks.len()),
+            source_block: body.order.first().copied().unwrap_or_else(|| BlockId::from_u32(0)),
+            numbers: SecondaryMap::with_capacity(body.blocks.len()),
+            at: self.source.globals[id].at,
+            ftz,
+            nesting: 0,
+            assemblies: 0,
+        };
+        let result = writer.write(id, function).map_err(|fault| fault.at(writer.at));
+        self.module.funcs[made] = func;
+        result
+    }
+
+    /// Whether f32 arithmetic flushes subnormals, from the function's attributes.
+    fn flushes(&self, function: &Function) -> Flags {
+        let source = self.source;
+        for name in [&b"denormal-fp-math-f32"[..], b"denormal_fpenv", b"denormal-fp-math"] {
+            let Some(name) = source.names.find(name) else { continue };
+            for Attribute { name: found, value } in source.attributes.function(function.attributes) {
+                if found == name
+                    && let crate::model::AttributeValue::Text(text) = value
+                {
+                    let flushes = source.names.text(text).starts_with("preserve-sign");
+                    return if flushes { Flags::FTZ } else { Flags::EMPTY };
+                }
+            }
+        }
+        Flags::EMPTY
+    }
+}
+
+impl<'m> Writer<'_, 'm> {
+    fn write(&mut self, id: GlobalId, function: &'m Function) -> Result<()> {
+        let order = self.order();
+        for block in &self.body.order {
+            if self.numbers[*block] != 0 {
+                let made = self.b.append_block();
+                self.blocks[*block] = made.into();
+                if let (true, Some(name)) = (self.cx.options.keep_names, self.body.blocks[*block].name) {
+                    let name = self.cx.text(name).into_boxed_str();
+                    self.b.func.dfg.block_names.insert(made, name);
+                }
+            }
+        }
+        let Some(entry) = order.first().copied() else { return Err(Fault::new("a body has no blocks")) };
+        let entry = self.target(entry)?;
+        self.b.switch_to(entry);
+        self.arguments(id, function, entry)?;
+        for block in &order {
+            self.block_parameters(*block)?;
+        }
+        for block in order {
+            self.source_block = block;
+            let made = self.target(block)?;
+            self.b.switch_to(made);
+            for inst in self.body.block(block) {
+                self.instruction(inst)?;
+            }
+        }
+        if self.cx.options.keep_names {
+            self.names();
+        }
+        Ok(())
+    }
+
+    /// The reachable blocks, so that a block comes after those that dominate it: reverse postorder.
+    fn order(&mut self) -> Vec<BlockId> {
+        let Some(entry) = self.body.order.first().copied() else { return Vec::new() };
+        let mut visited = SecondaryMap::<BlockId, bool>::with_capacity(self.body.blocks.len());
+        let mut postorder = Vec::with_capacity(self.body.order.len());
+        let mut stack = vec![(entry, self.successors(entry))];
+        visited[entry] = true;
+        while let Some((block, successors)) = stack.last_mut() {
+            match successors.pop() {
+                Some(next) if !visited[next] => {
+                    visited[next] = true;
+                    let further = self.successors(next);
+                    stack.push((next, further));
+                }
+                Some(_) => {}
+                None => {
+                    postorder.push(*block);
+                    stack.pop();
+                }
+            }
+        }
+        postorder.reverse();
+        for (number, block) in postorder.iter().enumerate() {
+            self.numbers[*block] = number as u32 + 1;
+        }
+        postorder
+    }
+
+    /// Where a block goes to. Exceptions are never thrown, so they lead nowhere.
+    fn successors(&self, block: BlockId) -> Vec<BlockId> {
+        let Some(last) = self.body.block(block).next_back() else { return Vec::new() };
+        let blocks = |list| self.body.operands(list).iter().filter_map(|operand| operand.block()).collect();
+        match self.body.instructions[last].instruction {
+            Instruction::Jump(to) => vec![to],
+            Instruction::Branch { yes, no, .. } => vec![no, yes],
+            Instruction::Switch { default, cases, .. } => {
+                let mut all: Vec<BlockId> = blocks(cases);
+                all.push(default);
+                all
+            }
+            Instruction::IndirectBranch { targets, .. } | Instruction::CallBranch { targets, .. } => blocks(targets),
+            Instruction::Invoke { normal, .. } => vec![normal],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The IR's block of a reachable block.
+    pub fn target(&self, block: BlockId) -> Result<IrBlock> {
+        self.blocks[block].expand().ok_or_else(|| Fault::new("a branch leads to a block that is not defined"))
+    }
+
+    /// Makes the parameters of the entry block and the values of the function's arguments.
+    fn arguments(&mut self, id: GlobalId, function: &'m Function, entry: IrBlock) -> Result<()> {
+        let sig: Signature = self.b.func.sig.clone();
+        let types = self.cx.module.sig_params(&sig);
+        for ty in types {
+            self.b.block_param(entry, ty);
+        }
+        let mut at = 0;
+        let kernel = self.b.func.kind == FuncKind::Kernel;
+        let arguments: Vec<(ValueId, u32)> = self
+            .body
+            .values
+            .iter()
+            .map_while(|(value, data)| match data.definition {
+                Definition::Argument(index) => Some((value, index)),
+                _ => None,
+            })
+            .collect();
+        for (value, index) in arguments {
+            let shape = self.cx.shape(self.body.values[value].ty)?;
+            let params = self.b.func.dfg.block_params(entry);
+            let Some(own) = params.get(at..at + shape.parts.len()) else {
+                return Err(Fault::new("a body has more arguments than its type"));
+            };
+            let own = own.to_vec();
+            at += own.len();
+            let param = sig.params.get(index as usize);
+            let mut parts = Vec::with_capacity(own.len());
+            for (given, part) in own.into_iter().zip(&shape.parts) {
+                parts.push(self.receive(given, part.ty));
+            }
+            if let (true, Some(object), [address]) = (kernel, param.and_then(|p| p.attrs.byval), parts.as_slice()) {
+                let constant = param.is_some_and(|p| p.attrs.grid_constant);
+                let align = param.map_or(1, |p| p.attrs.align);
+                if !constant && !self.only_read(value) {
+                    parts = vec![self.copy_of_parameter(*address, object, align)];
+                }
+            }
+            self.define(value, &parts);
+        }
+        let _ = (id, function);
+        Ok(())
+    }
+
+    /// A value as it is passed, from and to the type that values have: short pointers are integers in signatures.
+    pub fn receive(&mut self, given: Value, wanted: IrType) -> Value {
+        let ty = self.b.ty(given);
+        if ty.is_int() && wanted.is_ptr() {
+            return self.integer_to_pointer(given, wanted);
+        }
+        given
+    }
+
+    /// A copy of a by-value parameter that the kernel may write.
+    fn copy_of_parameter(&mut self, address: Value, object: MemType, align: u32) -> Value {
+        let layout = self.cx.module.layout_of(object);
+        let align = align.max(u32::try_from(layout.align).unwrap_or(16)).max(1);
+        let copy = self.b.alloca(object, 1, align);
+        let size = self.b.iconst(IrType::I64, layout.size as i64);
+        let extra = ptxc_ir::Extra::Copy { dst_align: align, src_align: align, volatile: false };
+        self.b.inst(Opcode::Memcpy, Flags::EMPTY, IrType::INVALID, &[copy, address, size], extra);
+        copy
+    }
+
+    /// Whether a pointer is only used to load from, also after address arithmetic.
+    fn only_read(&self, pointer: ValueId) -> bool {
+        let mut derived: Vec<Operand> = vec![pointer.into()];
+        let is = |derived: &[Operand], operand: Operand| derived.contains(&operand);
+        for data in self.body.instructions.values() {
+            match data.instruction {
+                Instruction::ElementPointer { operands, .. } => {
+                    let operands = self.body.operands(operands);
+                    let base = operands.first().is_some_and(|base| is(&derived, *base));
+                    if operands.iter().skip(1).any(|operand| is(&derived, *operand)) {
+                        return false;
+                    }
+                    if let (true, Some(result)) = (base, data.result.expand()) {
+                        derived.push(result.into());
+                    }
+                }
+                Instruction::Cast { value, .. } if is(&derived, value) => match data.result.expand() {
+                    Some(result) if self.is_pointer_value(result) => derived.push(result.into()),
+                    _ => return false,
+                },
+                Instruction::Load { address, access } if is(&derived, address) => {
+                    if access.ordering != crate::model::Ordering::NotAtomic {
+                        return false;
+                    }
+                }
+                Instruction::Call(call) => {
+                    if !self.call_only_reads(call, &derived) {
+                        return false;
+                    }
+                }
+                other => {
+                    let mut found = false;
+                    self.for_each_operand(&other, &mut |operand| found |= is(&derived, operand));
+                    if found {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn is_pointer_value(&self, value: ValueId) -> bool {
+        matches!(self.cx.source.types.get(self.body.values[value].ty), crate::model::Type::Pointer(_))
+    }
+
+    /// Whether a call uses none of the pointers, or only as the source of a block copy or to mark lifetimes.
+    fn call_only_reads(&self, call: crate::model::CallId, derived: &[Operand]) -> bool {
+        let call = self.body.calls[call];
+        let arguments = self.body.operands(call.arguments);
+        let used: Vec<usize> =
+            arguments.iter().enumerate().filter(|(_, a)| derived.contains(a)).map(|(index, _)| index).collect();
+        if used.is_empty() {
+            return !derived.contains(&call.callee);
+        }
+        let Some(name) = self.callee_name(call.callee) else { return false };
+        let copies = name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.");
+        (copies && used == [1]) || name.starts_with("llvm.lifetime.") || name.starts_with("llvm.dbg.")
+    }
+
+    /// Calls `f` on the operands of instructions other than calls.
+    fn for_each_operand(&self, instruction: &Instruction, f: &mut dyn FnMut(Operand)) {
+        match *instruction {
+            Instruction::Negate { value, .. } | Instruction::Cast { value, .. } | Instruction::Freeze(value) => f(value),
+            Instruction::Binary { left, right, .. }
+            | Instruction::CompareInt { left, right, .. }
+            | Instruction::CompareFloat { left, right, .. }
+            | Instruction::Shuffle { left, right, .. } => [left, right].into_iter().for_each(f),
+            Instruction::Select { condition, yes, no, .. } => [condition, yes, no].into_iter().for_each(f),
+            Instruction::Phi { incoming: list, .. }
+            | Instruction::Return(list)
+            | Instruction::ElementPointer { operands: list, .. }
+            | Instruction::Exception { operands: list, .. } => {
+                self.body.operands(list).iter().copied().for_each(f);
+            }
+            Instruction::Alloca { count, .. } => f(count),
+            Instruction::Load { address, .. } | Instruction::IndirectBranch { address, .. } => f(address),
+            Instruction::Store { value, address, .. } | Instruction::Rmw { value, address, .. } => {
+                [value, address].into_iter().for_each(f);
+            }
+            Instruction::CompareExchange { address, expected, new, .. } => {
+                [address, expected, new].into_iter().for_each(f);
+            }
+            Instruction::ExtractElement { vector, index } => [vector, index].into_iter().for_each(f),
+            Instruction::InsertElement { vector, element, index } => [vector, element, index].into_iter().for_each(f),
+            Instruction::ExtractValue { aggregate, .. } => f(aggregate),
+            Instruction::InsertValue { aggregate, value, .. } => [aggregate, value].into_iter().for_each(f),
+            Instruction::VariadicArgument(list) => f(list),
+            Instruction::Branch { condition, .. } => f(condition),
+            Instruction::Switch { value, .. } => f(value),
+            Instruction::Invoke { call, .. } | Instruction::CallBranch { call, .. } | Instruction::Call(call) => {
+                let call = self.body.calls[call];
+                f(call.callee);
+                self.body.operands(call.arguments).iter().copied().for_each(f);
+            }
+            Instruction::Fence { .. } | Instruction::Jump(_) | Instruction::Unreachable => {}
+        }
+    }
+
+    /// Makes the parameters of a block: one for each part of each phi.
+    fn block_parameters(&mut self, block: BlockId) -> Result<()> {
+        let made = self.target(block)?;
+        for inst in self.body.block(block) {
+            let data = self.body.instructions[inst];
+            let (Instruction::Phi { .. }, Some(result)) = (data.instruction, data.result.expand()) else { break };
+            self.at = data.at;
+            let shape = self.cx.shape(self.body.values[result].ty)?;
+            let parts: Vec<Value> = shape.parts.iter().map(|part| self.b.block_param(made, part.ty)).collect();
+            self.define(result, &parts);
+        }
+        Ok(())
+    }
+
+    /// What the phis of `to` get from the present block.
+    pub fn branch_arguments(&mut self, to: BlockId) -> Result<Vec<Value>> {
+        let mut out = Vec::new();
+        let from = self.source_block;
+        for inst in self.body.block(to) {
+            let data = self.body.instructions[inst];
+            let (Instruction::Phi { incoming, .. }, Some(_)) = (data.instruction, data.result.expand()) else { break };
+            let pairs = self.body.operands(incoming).chunks_exact(2);
+            let given = pairs.into_iter().find(|pair| pair[1].block() == Some(from)).map(|pair| pair[0]);
+            let Some(given) = given else {
+                return Err(Fault::new("a phi has no value for one of the blocks before it").at(data.at));
+            };
+            let run = self.exact_parts(given)?;
+            out.extend_from_slice(&self.parts[run.range()]);
+        }
+        Ok(out)
+    }
+
+    /// Gives a value its parts.
+    pub fn define(&mut self, value: ValueId, parts: &[Value]) {
+        let run = self.push(parts);
+        self.runs[value] = Some(run);
+    }
+
+    /// Gives a value the parts of another.
+    pub fn define_as(&mut self, value: ValueId, run: Run) {
+        self.runs[value] = Some(run);
+    }
+
+    /// Stores parts.
+    pub fn push(&mut self, parts: &[Value]) -> Run {
+        let run = Run { start: self.parts.len() as u32, len: parts.len() as u32 };
+        self.parts.extend_from_slice(parts);
+        run
+    }
+
+    /// Parts of a value of the function, as they were defined.
+    pub fn value_run(&self, value: ValueId) -> Result<Run> {
+        self.runs[value].ok_or_else(|| Fault::new("a value is used where its definition does not dominate"))
+    }
+
+    /// The name of the function that a callee is.
+    pub fn callee_name(&self, callee: Operand) -> Option<String> {
+        match callee.kind() {
+            OperandKind::Constant(constant) => match self.cx.source.constants.get(constant) {
+                crate::model::Constant::Global(global) => {
+                    Some(self.cx.source.names.text(self.cx.source.globals[global].name?).into_owned())
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Gives results the names of the source.
+    fn names(&mut self) {
+        for (value, name) in &self.body.names {
+            let Some(run) = self.runs[*value] else { continue };
+            let [part] = self.parts[run.range()] else { continue };
+            if self.b.func.dfg.as_const(part).is_none() {
+                let name = self.cx.source.names.text(*name).into_owned().into_boxed_str();
+                self.b.func.dfg.value_names.entry(part).or_insert(name);
+            }
+        }
+    }
+
+    fn instruction(&mut self, inst: InstId) -> Result<()> {
+        let data = self.body.instructions[inst];
+        self.at = data.at;
+        let location = data.location.expand().map_or_else(Default::default, |id| self.cx.location(id));
+        self.b.set_loc(location);
+        let before = self.b.func.dfg.insts.len();
+        let result = self.translate(inst, &data.instruction, data.result.expand());
+        let made = before..self.b.func.dfg.insts.len();
+        self.cx.spans.set_insts(self.id, made, data.at as usize);
+        result.map_err(|fault| fault.at(data.at))
+    }
+
+    fn translate(&mut self, inst: InstId, instruction: &Instruction, result: Option<ValueId>) -> Result<()> {
+        match *instruction {
+            Instruction::Phi { .. } => Ok(()),
+            Instruction::Negate { .. }
+            | Instruction::Binary { .. }
+            | Instruction::Cast { .. }
+            | Instruction::CompareInt { .. }
+            | Instruction::CompareFloat { .. }
+            | Instruction::Select { .. }
+            | Instruction::Freeze(_) => {
+                let parts = self.compute(instruction, result)?;
+                self.finish(result, parts)
+            }
+            Instruction::ExtractElement { .. }
+            | Instruction::InsertElement { .. }
+            | Instruction::Shuffle { .. }
+            | Instruction::ExtractValue { .. }
+            | Instruction::InsertValue { .. } => self.take_apart(instruction, result),
+            Instruction::Alloca { ty, count, align } => self.alloca(result, ty, count, align),
+            Instruction::Load { address, access } => self.load(inst, result, address, access),
+            Instruction::Store { value, address, access } => self.store(inst, value, address, access),
+            Instruction::ElementPointer { element, operands, flags } => {
+                let operands = self.body.operands(operands);
+                let value = self.element_pointer(element, operands, flags)?;
+                self.finish(result, vec![value])
+            }
+            Instruction::Rmw { op, address, value, access } => self.rmw(result, op, address, value, access),
+            Instruction::CompareExchange { weak, failure, address, expected, new, access } => {
+                self.compare_exchange(result, weak, failure, (address, expected, new), access)
+            }
+            Instruction::Fence { ordering, scope } => self.fence(ordering, scope),
+            Instruction::Call(call) => self.call(inst, call, result),
+            Instruction::Invoke { call, normal, .. } => {
+                self.call(inst, call, result)?;
+                self.jump(normal)
+            }
+            _ => self.terminator(inst, instruction),
+        }
+    }
+
+    /// Defines the result of an instruction.
+    pub fn finish(&mut self, result: Option<ValueId>, parts: Vec<Value>) -> Result<()> {
+        if let Some(result) = result {
+            self.define(result, &parts);
+        }
+        Ok(())
+    }
+
+    /// A plain access with that alignment.
+    pub fn plain(align: u64) -> MemAttrs {
+        MemAttrs::aligned(align)
+    }
+
+    /// Pointer type of a space.
+    pub fn pointer(space: Space) -> IrType {
+        IrType::ptr(space)
+    }
+}

@@ -1,0 +1,148 @@
+//! Symbols: variables and what functions are declared as.
+
+use ptxc_ir::{Global as IrGlobal, GlobalKind as IrKind, Init, Linkage as IrLinkage, Space, Type as IrType};
+
+use super::{Context, Fault, Result, Symbol};
+use crate::model::{Global, GlobalId, GlobalKind, Linkage};
+
+/// Variables that tell LLVM something and are no data of the program.
+const NO_DATA: &[&str] = &[
+    "llvm.used",
+    "llvm.compiler.used",
+    "llvm.global_ctors",
+    "llvm.global_dtors",
+    "llvm.global.annotations",
+    "llvm.embedded.module",
+    "llvm.cmdline",
+];
+
+impl Context<'_> {
+    /// Makes every symbol, without contents.
+    pub fn declare_symbols(&mut self, faults: &mut Vec<Fault>) {
+        let source = self.source;
+        for line in &source.assembly {
+            let line = source.names.text(*line);
+            if !line.trim().is_empty() {
+                faults.push(Fault::new(format!("module-level assembly has no equivalent: `{}`", line.trim())));
+                break;
+            }
+        }
+        for id in source.order.iter().copied() {
+            let global = &source.globals[id];
+            let result = match &global.kind {
+                GlobalKind::Variable(_) => self.declare_variable(id, global),
+                GlobalKind::Function(function) => self.declare_function(id, global, function),
+                GlobalKind::Unknown | GlobalKind::Alias(_) | GlobalKind::IFunc(_) => Ok(()),
+            };
+            if let Err(fault) = result {
+                faults.push(fault.at(global.at));
+            }
+        }
+    }
+
+    /// A name for a symbol that no other has.
+    pub fn symbol_name(&self, id: GlobalId, global: &Global) -> String {
+        let name = match global.name {
+            Some(name) => {
+                let text = self.text(name);
+                // A leading \01 asks for the name as it stands.
+                text.strip_prefix('\u{1}').map(str::to_owned).unwrap_or(text)
+            }
+            None => format!("__unnamed_{}", cranelift_entity::EntityRef::index(id)),
+        };
+        if self.module.symbol(&name).is_none() {
+            return name;
+        }
+        let mut number = 1u64;
+        loop {
+            let candidate = format!("{name}.{number}");
+            if self.module.symbol(&candidate).is_none() {
+                return candidate;
+            }
+            number += 1;
+        }
+    }
+
+    fn declare_variable(&mut self, id: GlobalId, global: &Global) -> Result<()> {
+        let name = self.symbol_name(id, global);
+        let section = global.section.map(|section| self.text(section));
+        if NO_DATA.contains(&name.as_str()) || section.as_deref() == Some("llvm.metadata") {
+            return Ok(());
+        }
+        let kind = if self.annotations.has(id, "texture") {
+            IrKind::Texture
+        } else if self.annotations.has(id, "surface") {
+            IrKind::Surface
+        } else if self.annotations.has(id, "sampler") {
+            IrKind::Sampler
+        } else {
+            IrKind::Variable(match self.space(global.space)? {
+                // CUDA puts variables without a space into global memory.
+                Space::Generic | Space::Global => Space::Global,
+                space @ (Space::Shared | Space::Const) => space,
+                other => return Err(Fault::new(format!("variables cannot lie in {} memory", other.name()))),
+            })
+        };
+        let linkage = linkage(global);
+        let declared = IrGlobal { name, kind, ty: IrType::I64.into(), linkage, align: 8, init: None };
+        let made = self.module.add_global(declared).map_err(|_| Fault::new("two symbols have one name"))?;
+        self.symbols[id] = Symbol::Variable(made);
+        self.spans.set_global(made, global.at as usize..global.at as usize + 1);
+        Ok(())
+    }
+
+    /// Gives the variables their types and contents.
+    pub fn initialize_variables(&mut self, faults: &mut Vec<Fault>) {
+        let source = self.source;
+        for id in source.order.iter().copied() {
+            let global = &source.globals[id];
+            if let Err(fault) = self.initialize_variable(id, global) {
+                faults.push(fault.at(global.at));
+            }
+        }
+    }
+
+    fn initialize_variable(&mut self, id: GlobalId, global: &Global) -> Result<()> {
+        let (Symbol::Variable(made), GlobalKind::Variable(variable)) = (self.symbols[id], &global.kind) else {
+            return Ok(());
+        };
+        let IrKind::Variable(space) = self.module.globals[made].kind else { return Ok(()) };
+        let Some(ty) = global.ty.expand() else { return Err(Fault::new("a variable has no type")) };
+        if variable.thread_local {
+            return Err(Fault::new("there are no thread-local variables"));
+        }
+        let own = self.module.globals[made].linkage;
+        let initializer = variable.initializer.expand().filter(|_| own != IrLinkage::Extern && space != Space::Shared);
+        let (mem, init) = match initializer {
+            Some(constant) => self.initializer(ty, constant)?,
+            None => (self.mem_type(ty)?, Init::Poison),
+        };
+        let align = self.layout.of(self.source, ty)?.align.max(global.align).max(self.module.layout_of(mem).align);
+        let zero = init == Init::Zero;
+        let out = &mut self.module.globals[made];
+        out.ty = mem;
+        out.align = align;
+        if initializer.is_some() && !(zero && own == IrLinkage::Common) {
+            out.init = Some(init);
+        } else if own == IrLinkage::Common && !zero {
+            out.linkage = IrLinkage::Weak;
+            out.init = initializer.map(|_| init);
+        }
+        if own == IrLinkage::Common && space != Space::Global {
+            out.linkage = IrLinkage::Weak;
+        }
+        Ok(())
+    }
+}
+
+/// The linkage of a symbol.
+pub(super) fn linkage(global: &Global) -> IrLinkage {
+    let elsewhere = global.is_declaration() || global.linkage == Linkage::AvailableExternally;
+    match global.linkage {
+        _ if elsewhere => IrLinkage::Extern,
+        Linkage::Internal | Linkage::Private => IrLinkage::Internal,
+        Linkage::LinkOnce | Linkage::LinkOnceOdr | Linkage::Weak | Linkage::WeakOdr => IrLinkage::Weak,
+        Linkage::Common => IrLinkage::Common,
+        _ => IrLinkage::Visible,
+    }
+}
