@@ -14,7 +14,8 @@ use ptxc_targets::Target;
 use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostic, Diagnostics, InternalError, Severity};
-use crate::options::{DebugInfo, Emit, OptLevel, Options};
+use crate::input::Format;
+use crate::options::{DebugInfo, Emit, OptLevel, Options, PrintAfter};
 use crate::pipeline::{self, IrStep};
 use crate::report::Report;
 use crate::verify::verify;
@@ -57,6 +58,49 @@ pub fn compile_text_observed(
     Session::new(name, text, options, Some(observer)).compile_text()
 }
 
+/// Compiles IR text, LLVM IR or LLVM bitcode; [`Format::of`] says which it is. `name` is how messages call the source.
+///
+/// # Errors
+/// Everything that is wrong with the input, or an internal error.
+pub fn compile_bytes(name: &str, bytes: &[u8], options: &Options) -> Result<Output, Diagnostics> {
+    compile_input(name, bytes, options, None)
+}
+
+/// [`compile_bytes`] with an observer of the steps.
+///
+/// # Errors
+/// As [`compile_bytes`].
+pub fn compile_bytes_observed(
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Output, Diagnostics> {
+    compile_input(name, bytes, options, Some(observer))
+}
+
+fn compile_input(
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+    observer: Option<&mut dyn Observer>,
+) -> Result<Output, Diagnostics> {
+    match Format::of(name, bytes) {
+        Format::Ir => match std::str::from_utf8(bytes) {
+            Ok(text) => Session::new(name, text, options, observer).compile_text(),
+            Err(error) => {
+                let at = error.valid_up_to();
+                let text = String::from_utf8_lossy(bytes);
+                let mut diagnostics = Diagnostics::new(name, &text);
+                let message = format!("this is not UTF-8 text: byte 0x{:02x}", bytes[at]);
+                diagnostics.list.push(Diagnostic::error(message).at(Some(at..at + 1)));
+                Err(diagnostics)
+            }
+        },
+        format => Session::new(name, "", options, observer).compile_llvm(bytes, format),
+    }
+}
+
 /// Compiles modules built in memory.
 ///
 /// ```
@@ -90,6 +134,19 @@ impl Compiler {
     pub fn options(mut self, options: Options) -> Compiler {
         self.options = options;
         self
+    }
+
+    /// Compiles a module of LLVM IR that was read, and perhaps changed, before. `name` is how messages call it.
+    ///
+    /// # Errors
+    /// Everything that has no equivalent, or an internal error.
+    pub fn compile_llvm(&self, name: &str, module: &ptxc_llvm::Module) -> Result<Output, Diagnostics> {
+        let mut session = Session::new(name, "", &self.options, None);
+        let result = session.translate(module).and_then(|module| {
+            session.verify_input(&module)?;
+            session.lower(module)
+        });
+        session.finish(result)
     }
 
     /// Compiles a module.
@@ -127,6 +184,68 @@ impl<'a> Session<'a> {
             self.lower(module)
         });
         self.finish(result)
+    }
+
+    fn compile_llvm(mut self, bytes: &[u8], format: Format) -> Result<Output, Diagnostics> {
+        let result = self.read_llvm(bytes, format).and_then(|module| self.translate(&module)).and_then(|module| {
+            self.verify_input(&module)?;
+            self.lower(module)
+        });
+        // Only messages need the text.
+        if format == Format::LlvmText && (result.is_err() || !self.diagnostics.list.is_empty()) {
+            self.diagnostics.source = String::from_utf8_lossy(bytes).into_owned();
+            let source = &self.diagnostics.source;
+            for diagnostic in &mut self.diagnostics.list {
+                diagnostic.span = diagnostic.span.take().map(|span| statement(source, span));
+            }
+        } else {
+            let unplaced = |span: Range<usize>| format!("at byte {} of the file", span.start);
+            for diagnostic in &mut self.diagnostics.list {
+                diagnostic.notes.extend(diagnostic.span.take().map(unplaced));
+            }
+        }
+        self.finish(result)
+    }
+
+    /// Reads LLVM IR.
+    fn read_llvm(&mut self, bytes: &[u8], format: Format) -> Result<ptxc_llvm::Module, Stop> {
+        let read = || {
+            let mut module = ptxc_llvm::Module::new();
+            match format {
+                Format::LlvmBitcode => ptxc_llvm::bitcode::read(bytes, &mut module)?,
+                _ => ptxc_llvm::text::read(bytes, &mut module)?,
+            }
+            Ok(module)
+        };
+        let result: Result<_, ptxc_llvm::ReadError> = self.step(pipeline::READ, read)?;
+        result.map_err(|error| {
+            let span = error.at..error.at + error.len.max(1);
+            self.diagnostics.list.push(Diagnostic::error(error.message).at(Some(span)));
+            Stop
+        })
+    }
+
+    /// Translates a module of LLVM IR.
+    fn translate(&mut self, module: &ptxc_llvm::Module) -> Result<Module, Stop> {
+        let options = ptxc_llvm::Options {
+            keep_names: self.options.emit == Emit::Ir || self.options.print_after != PrintAfter::Nothing,
+            clusters: self.options.target.has_clusters(),
+        };
+        let place = |at: Option<u32>| at.map(|at| at as usize..at as usize + 1);
+        match self.step(pipeline::TRANSLATE, || ptxc_llvm::translate(module, options))? {
+            Ok(translation) => {
+                let warnings = translation.warnings.into_iter();
+                self.diagnostics.list.extend(warnings.map(|w| Diagnostic::warning(w.text).at(place(w.at))));
+                self.spans = Some(translation.spans);
+                self.print_ir(pipeline::TRANSLATE, &translation.module);
+                Ok(translation.module)
+            }
+            Err(messages) => {
+                let errors = messages.into_iter().map(|m| Diagnostic::error(m.text).at(place(m.at)));
+                self.diagnostics.list.extend(errors);
+                Err(Stop)
+            }
+        }
     }
 
     fn finish(self, result: Result<String, Stop>) -> Result<Output, Diagnostics> {
@@ -392,6 +511,15 @@ impl<'a> Session<'a> {
         self.diagnostics.list.sort_by_key(|diagnostic| diagnostic.span.as_ref().map(|span| span.start));
         Stop
     }
+}
+
+/// A place in LLVM's text, which is known by its first byte, to the end of the line.
+fn statement(text: &str, span: Range<usize>) -> Range<usize> {
+    if span.len() > 1 || span.start >= text.len() || !text.is_char_boundary(span.start) {
+        return span;
+    }
+    let line = text[span.start..].lines().next().unwrap_or("");
+    span.start..span.start + line.trim_end().len().max(1)
 }
 
 /// A range that says something; the span table gives an empty one for what is not from the text.

@@ -10,7 +10,7 @@
 //! # }
 //! ```
 //!
-//! [`compile_text`] takes the language of `ir/LANGUAGE.md`; [`Compiler`] takes a [`Module`](ir::Module) built in
+//! [`compile_text`] takes the language of `ir/LANGUAGE.md`, [`compile_bytes`] LLVM IR too; [`Compiler`] takes a [`Module`](ir::Module) built in
 //! memory. Both run the lists of [`pipeline`] and report through [`Diagnostics`]. [`resources`] reads what `ptxas`
 //! made of the result.
 
@@ -18,18 +18,23 @@ mod compiler;
 pub mod diagnostics;
 #[cfg(feature = "run")]
 pub mod execution;
+mod input;
 pub mod options;
 pub mod pipeline;
 pub mod report;
 pub mod resources;
 mod verify;
 
-pub use compiler::{Compiler, Observer, Output, compile_text, compile_text_observed};
+pub use compiler::{
+    Compiler, Observer, Output, compile_bytes, compile_bytes_observed, compile_text, compile_text_observed,
+};
 pub use diagnostics::{Diagnostic, Diagnostics, Severity};
+pub use input::Format;
 pub use options::{DebugInfo, Emit, OptLevel, Options, PrintAfter};
 pub use report::Report;
 
 pub use ptxc_ir as ir;
+pub use ptxc_llvm as llvm;
 pub use ptxc_mir as mir;
 pub use ptxc_opt as opt;
 pub use ptxc_targets as targets;

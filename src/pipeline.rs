@@ -37,6 +37,8 @@ pub const ASSIGN_REGISTERS: &str = "assign-registers";
 pub const EMIT: &str = "emit";
 /// Reads IR text.
 pub const READ: &str = "read";
+/// Translates LLVM IR to the IR.
+pub const TRANSLATE: &str = "translate";
 /// Checks the IR.
 pub const VERIFY: &str = "verify";
 
@@ -77,7 +79,7 @@ pub fn names(level: OptLevel) -> &'static [&'static str] {
 /// Every name that `--print-after` takes, in the order in which steps can run.
 pub fn step_names() -> Vec<&'static str> {
     let passes = ptxc_opt::PASSES.iter().map(|pass| pass.name);
-    std::iter::once(READ).chain(passes).chain(LOWERING.iter().copied()).collect()
+    [READ, TRANSLATE].into_iter().chain(passes).chain(LOWERING.iter().copied()).collect()
 }
 
 #[cfg(test)]

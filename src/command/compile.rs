@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use ptxc::diagnostics::InternalError;
 use ptxc::targets::Target;
-use ptxc::{DebugInfo, Diagnostics, Emit, Observer, OptLevel, Options, Output, PrintAfter, pipeline};
+use ptxc::{DebugInfo, Diagnostics, Emit, Format, Observer, OptLevel, Options, Output, PrintAfter, pipeline};
 
 use crate::arguments::{CompileArguments, EmitArgument, WarningArgument};
 use crate::{Failure, files};
@@ -19,15 +19,15 @@ pub fn run(arguments: &CompileArguments) -> Result<(), Failure> {
         let name = files::display_name(input);
         return Err(Failure::message(format!("{name}: error: the output would replace the input\n")));
     }
-    let text = files::read_text(input)?;
-    if text.trim().is_empty() {
+    let bytes = files::read_bytes(input)?;
+    if bytes.trim_ascii().is_empty() {
         return Err(Failure::message(format!("{}: error: the input is empty\n", files::display_name(input))));
     }
     keep_panics_quiet();
     let name = files::display_name(input);
-    match ptxc::compile_text_observed(&name, &text, &options, &mut PrintToStderr) {
+    match ptxc::compile_bytes_observed(&name, &bytes, &options, &mut PrintToStderr) {
         Ok(output) => finish(arguments, output),
-        Err(diagnostics) => Err(report(arguments, &diagnostics, &text)),
+        Err(diagnostics) => Err(report(arguments, &diagnostics, &name, &bytes)),
     }
 }
 
@@ -124,7 +124,7 @@ impl Observer for PrintToStderr {
 }
 
 /// Prints diagnostics and says how to fail.
-fn report(arguments: &CompileArguments, diagnostics: &Diagnostics, text: &str) -> Failure {
+fn report(arguments: &CompileArguments, diagnostics: &Diagnostics, name: &str, input: &[u8]) -> Failure {
     let mut shown = diagnostics.clone();
     if arguments.warnings.contains(&WarningArgument::None) {
         shown.list.retain(|diagnostic| diagnostic.severity == ptxc::Severity::Error);
@@ -134,7 +134,7 @@ fn report(arguments: &CompileArguments, diagnostics: &Diagnostics, text: &str) -
     if let Some(place) = LAST_PANIC.lock().ok().and_then(|mut place| place.take()) {
         let _ = writeln!(message, "  note: at {place}");
     }
-    match write_reproducer(internal, text) {
+    match write_reproducer(internal, name, input) {
         Ok(path) => {
             let _ = writeln!(message, "  note: this is a fault of ptxc; please report it with {}", path.display());
         }
@@ -147,13 +147,17 @@ fn report(arguments: &CompileArguments, diagnostics: &Diagnostics, text: &str) -
 }
 
 /// Writes the input with the command line into a file of its own in the directory for temporary files.
-fn write_reproducer(internal: &InternalError, text: &str) -> std::io::Result<PathBuf> {
+fn write_reproducer(internal: &InternalError, name: &str, input: &[u8]) -> std::io::Result<PathBuf> {
     use std::io::Write as _;
-    let mut file = tempfile::Builder::new().prefix("ptxc-reproducer-").suffix(".ir").tempfile()?;
+    let format = Format::of(name, input);
+    let mut file = tempfile::Builder::new().prefix("ptxc-reproducer-").suffix(format.suffix()).tempfile()?;
     let command: Vec<String> = std::env::args().skip(1).collect();
     let summary = internal.to_string().replace('\n', " ");
-    writeln!(file, "; {summary}\n; ptxc {} {}", env!("CARGO_PKG_VERSION"), command.join(" ").replace('\n', " "))?;
-    file.write_all(text.as_bytes())?;
+    // Bitcode has no place for a comment.
+    if format != Format::LlvmBitcode {
+        writeln!(file, "; {summary}\n; ptxc {} {}", env!("CARGO_PKG_VERSION"), command.join(" ").replace('\n', " "))?;
+    }
+    file.write_all(input)?;
     file.keep().map(|(_, path)| path).map_err(|error| error.error)
 }
 
@@ -178,12 +182,12 @@ mod tests {
     fn an_internal_error_leaves_a_reproducer() {
         let arguments = crate::arguments::Arguments::parse_from(["ptxc", "k.ir", "--sm", "sm_90"]);
         let internal = InternalError { step: "select".into(), function: Some("k".into()), message: "lost".into() };
-        let path = write_reproducer(&internal, "kernel @k() {}\n").unwrap();
+        let path = write_reproducer(&internal, "k.ir", b"kernel @k() {}\n").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(path).unwrap();
         assert!(text.starts_with("; internal error in select of @k: lost\n; ptxc 0."), "{text}");
         assert!(text.ends_with("kernel @k() {}\n"));
         let diagnostics = Diagnostics { internal: Some(Box::new(internal)), ..Diagnostics::new("k.ir", "") };
-        assert!(matches!(report(&arguments.compile, &diagnostics, ""), Failure::Internal));
+        assert!(matches!(report(&arguments.compile, &diagnostics, "k.ir", b""), Failure::Internal));
     }
 }

@@ -90,14 +90,8 @@ impl Writer<'_, '_> {
         let Some(count) = count else { return Err(Fault::new(format!("a shuffle of {} lanes", mask.len()))) };
         let result = ty.scalar().with_lanes(count);
         let mask = self.b.func.dfg.masks.push(mask);
-        let inst = self.b.inst_with_results(
-            Opcode::Shuffle,
-            Flags::EMPTY,
-            ty,
-            &[left, right],
-            Extra::Mask(mask),
-            &[result],
-        );
+        let inst =
+            self.b.inst_with_results(Opcode::Shuffle, Flags::EMPTY, ty, &[left, right], Extra::Mask(mask), &[result]);
         Ok(self.b.func.dfg.result(inst, 0))
     }
 

@@ -4,7 +4,9 @@ use ptxc_ir::{Extra, Flags as IrFlags, FloatCC, FloatKind, IntCC, Opcode, Type a
 
 use super::body::Writer;
 use super::{Fault, Result};
-use crate::model::{BinaryOp, CastOp, Flags, FloatPredicate, Instruction, IntPredicate, Operand, Type, TypeId, ValueId};
+use crate::model::{
+    BinaryOp, CastOp, Flags, FloatPredicate, Instruction, IntPredicate, Operand, Type, TypeId, ValueId,
+};
 
 /// Flags of LLVM and of the IR.
 const FLAGS: &[(Flags, IrFlags)] = &[
@@ -150,8 +152,7 @@ impl Writer<'_, '_> {
             let (a, b) = (&w.parts[yes_run.range()], &w.parts[no_run.range()]);
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| w.b.ty(*a) == w.b.ty(*b))
         };
-        let (yes, no) =
-            if same(self) { (yes_run, no_run) } else { (self.exact_parts(yes)?, self.exact_parts(no)?) };
+        let (yes, no) = if same(self) { (yes_run, no_run) } else { (self.exact_parts(yes)?, self.exact_parts(no)?) };
         let pairs: Vec<(Value, Value)> =
             self.parts[yes.range()].iter().copied().zip(self.parts[no.range()].iter().copied()).collect();
         let mut out = Vec::with_capacity(pairs.len());

@@ -63,7 +63,8 @@ fn register(codes: &str) -> Option<IrType> {
 
 /// The type of the register for a value of type `ty` under a constraint: small vectors and halves stay what they are.
 fn register_for(codes: &str, ty: IrType) -> Result<IrType> {
-    let wanted = register(codes).ok_or_else(|| Fault::new(format!("there is no register for the constraint `{codes}`")))?;
+    let wanted =
+        register(codes).ok_or_else(|| Fault::new(format!("there is no register for the constraint `{codes}`")))?;
     let keeps = wanted.is_int() && wanted.bits() == ty.bits() && (ty.bits() <= 32 || ty.is_ptr());
     let plain_float = ty == IrType::F32;
     Ok(if keeps && !plain_float { ty } else { wanted })
@@ -158,7 +159,8 @@ impl Writer<'_, '_> {
             return Ok(Place::Memory(push(arguments, value) + direct));
         }
         let value = self.value(operand)?;
-        let codes = if register(constraint.codes).is_some() { constraint.codes } else { any_register(self.b.ty(value)) };
+        let codes =
+            if register(constraint.codes).is_some() { constraint.codes } else { any_register(self.b.ty(value)) };
         let value = self.to_register(value, codes, None)?;
         Ok(Place::Register(push(arguments, value) + direct))
     }

@@ -41,7 +41,7 @@ impl Writer<'_, '_> {
     fn atomic_attrs(&self, access: Access, ty: IrType) -> Result<MemAttrs> {
         let mut attrs = MemAttrs::aligned(access.align.bytes().unwrap_or(1).clamp(ty.size().max(1), 1 << 30));
         attrs.volatile = access.volatile;
-        attrs.order = Self::order(access.ordering);
+        attrs.order = Self::ordering(access.ordering);
         // What only orders a thread's own accesses is done for the smallest scope that there is.
         attrs.scope = self.scope(access.scope)?.unwrap_or(Scope::Cta);
         Ok(attrs)
@@ -172,7 +172,7 @@ impl Writer<'_, '_> {
             self.b.store(kept, address, plain);
             return self.finish(result, vec![old, same]);
         }
-        let failure = match Self::order(failure) {
+        let failure = match Self::ordering(failure) {
             IrOrdering::NotAtomic | IrOrdering::Release => IrOrdering::Relaxed,
             IrOrdering::AcqRel => IrOrdering::Acquire,
             other => other,
@@ -186,7 +186,7 @@ impl Writer<'_, '_> {
 
     /// `fence`.
     pub fn fence(&mut self, ordering: Ordering, scope: Name) -> Result<()> {
-        let order = Self::order(ordering);
+        let order = Self::ordering(ordering);
         if matches!(order, IrOrdering::NotAtomic | IrOrdering::Relaxed) {
             return Err(Fault::new("a fence that orders nothing"));
         }

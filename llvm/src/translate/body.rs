@@ -85,7 +85,7 @@ impl<'m> Context<'m> {
             ..IrFunction::new(header.name.clone(), header.kind, header.sig.clone())
         };
         let mut func = std::mem::replace(&mut self.module.funcs[made], stand_in);
-        let ftz = self.flushes(function);
+        let (ftz, at) = (self.flushes(function), self.source.globals[id].at);
         let mut writer = Writer {
             cx: self,
             body,
@@ -97,7 +97,7 @@ impl<'m> Context<'m> {
             blocks: SecondaryMap::with_capacity(body.blocks.len()),
             source_block: body.order.first().copied().unwrap_or_else(|| BlockId::from_u32(0)),
             numbers: SecondaryMap::with_capacity(body.blocks.len()),
-            at: self.source.globals[id].at,
+            at,
             ftz,
             nesting: 0,
             assemblies: 0,
@@ -337,7 +337,9 @@ impl<'m> Writer<'_, 'm> {
     /// Calls `f` on the operands of instructions other than calls.
     fn for_each_operand(&self, instruction: &Instruction, f: &mut dyn FnMut(Operand)) {
         match *instruction {
-            Instruction::Negate { value, .. } | Instruction::Cast { value, .. } | Instruction::Freeze(value) => f(value),
+            Instruction::Negate { value, .. } | Instruction::Cast { value, .. } | Instruction::Freeze(value) => {
+                f(value)
+            }
             Instruction::Binary { left, right, .. }
             | Instruction::CompareInt { left, right, .. }
             | Instruction::CompareFloat { left, right, .. }

@@ -13,7 +13,9 @@ impl Writer<'_, '_> {
         let source = self.cx.source;
         if let Some(constant) = call.callee.constant() {
             match source.constants.get(constant) {
-                Constant::Assembly(assembly) => return self.assembly(source.constants.assembly[assembly], call, result),
+                Constant::Assembly(assembly) => {
+                    return self.assembly(source.constants.assembly[assembly], call, result);
+                }
                 Constant::Global(global) => {
                     if let (GlobalKind::Function(_), Some(name)) =
                         (&source.globals[global].kind, source.globals[global].name)
@@ -47,7 +49,11 @@ impl Writer<'_, '_> {
         source.order.iter().copied().find(is).filter(|id| source.globals[*id].ty.expand() == Some(ty))
     }
 
-    fn has_word(&self, attributes: cranelift_entity::packed_option::PackedOption<crate::model::AttributesId>, word: &[u8]) -> bool {
+    fn has_word(
+        &self,
+        attributes: cranelift_entity::packed_option::PackedOption<crate::model::AttributesId>,
+        word: &[u8],
+    ) -> bool {
         let source = self.cx.source;
         source.attributes.function(attributes).any(|attribute| source.names.bytes(attribute.name) == word)
     }

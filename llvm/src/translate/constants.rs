@@ -39,9 +39,7 @@ impl Context<'_> {
             Constant::Cast { op: CastOp::BitCast | CastOp::AddrSpaceCast, value } => self.address(value, depth + 1)?,
             Constant::Cast { op: CastOp::IntToPtr, value } => match self.source.constants.get(value) {
                 // To an integer and back is the same pointer.
-                Constant::Cast { op: CastOp::PtrToInt | CastOp::PtrToAddr, value } => {
-                    self.address(value, depth + 1)?
-                }
+                Constant::Cast { op: CastOp::PtrToInt | CastOp::PtrToAddr, value } => self.address(value, depth + 1)?,
                 _ => {
                     let number = self.integer(value, depth + 1)?;
                     number.map(|offset| Address { offset: offset as i64, ..null })
@@ -96,10 +94,12 @@ impl Context<'_> {
                 Some(constants.words(list).iter().rev().fold(0u128, |all, word| all << 64 | u128::from(*word)) as i128)
             }
             Constant::Zero | Constant::Undef => Some(0),
-            Constant::Cast { op: CastOp::PtrToInt | CastOp::PtrToAddr, value } => match self.address(value, depth + 1)? {
-                Some(Address { symbol: Symbol::None, offset }) => Some(i128::from(offset)),
-                _ => None,
-            },
+            Constant::Cast { op: CastOp::PtrToInt | CastOp::PtrToAddr, value } => {
+                match self.address(value, depth + 1)? {
+                    Some(Address { symbol: Symbol::None, offset }) => Some(i128::from(offset)),
+                    _ => None,
+                }
+            }
             Constant::Cast { op: CastOp::Trunc | CastOp::SExt | CastOp::BitCast, value } => {
                 self.integer(value, depth + 1)?
             }

@@ -82,7 +82,9 @@ impl Context<'_> {
     fn passed_type(&mut self, ty: TypeId) -> Result<MemType> {
         match self.natural(ty, false, 0)? {
             Some(ty) => Ok(ty),
-            None => Err(self.value_type(ty).err().unwrap_or_else(|| Fault::new("a type cannot be passed to functions"))),
+            None => {
+                Err(self.value_type(ty).err().unwrap_or_else(|| Fault::new("a type cannot be passed to functions")))
+            }
         }
     }
 
@@ -208,8 +210,10 @@ impl Context<'_> {
             }
             bounds.filter(|_| fits)
         };
-        attrs.reqntid = block(self.dimensions(id, function, "nvvm.reqntid", ["reqntidx", "reqntidy", "reqntidz"]), "reqntid");
-        attrs.maxntid = block(self.dimensions(id, function, "nvvm.maxntid", ["maxntidx", "maxntidy", "maxntidz"]), "maxntid");
+        attrs.reqntid =
+            block(self.dimensions(id, function, "nvvm.reqntid", ["reqntidx", "reqntidy", "reqntidz"]), "reqntid");
+        attrs.maxntid =
+            block(self.dimensions(id, function, "nvvm.maxntid", ["maxntidx", "maxntidy", "maxntidz"]), "maxntid");
         if attrs.reqntid.is_some() {
             attrs.maxntid = None;
         }

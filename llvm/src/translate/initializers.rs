@@ -174,7 +174,9 @@ impl Context<'_> {
         };
         let size = self.layout.of(source, ty)?.store;
         let Some(address) = self.address(pointer, 0)? else {
-            return Err(Fault::new("the initializer is computed in a way that cannot be known before the program runs"));
+            return Err(Fault::new(
+                "the initializer is computed in a way that cannot be known before the program runs",
+            ));
         };
         let (init, ty) = match address.symbol {
             Symbol::None => {

@@ -40,8 +40,7 @@ impl DataLayout {
     /// Reads a layout string; what does not concern sizes is passed over. Entries later in the string win, as in LLVM.
     pub fn parse(text: &str) -> DataLayout {
         let integers = vec![(1, 1), (8, 1), (16, 2), (32, 4), (64, 8), (128, 16), (256, 32)];
-        let mut out =
-            DataLayout { integers, vectors: Vec::new(), pointers: Vec::new(), default_pointer: (8, 8) };
+        let mut out = DataLayout { integers, vectors: Vec::new(), pointers: Vec::new(), default_pointer: (8, 8) };
         for entry in DEFAULT.split('-').chain(text.split('-')) {
             out.entry(entry);
         }

@@ -1,8 +1,8 @@
 //! Loads, stores, stack objects and address arithmetic, by LLVM's data layout.
 
 use ptxc_ir::{
-    CacheOp, ConstData, Cursor, Extra, Flags as IrFlags, MemAttrs, MemType, Opcode, Ordering as IrOrdering, Scope, Space,
-    TargetOp, Type as IrType, Value,
+    CacheOp, ConstData, Cursor, Extra, Flags as IrFlags, MemAttrs, MemType, Opcode, Ordering as IrOrdering, Scope,
+    Space, TargetOp, Type as IrType, Value,
 };
 
 use super::body::Writer;
@@ -31,7 +31,7 @@ impl Writer<'_, '_> {
     }
 
     /// The order of an atomic access; unordered accesses are relaxed ones.
-    pub fn order(ordering: Ordering) -> IrOrdering {
+    pub fn ordering(ordering: Ordering) -> IrOrdering {
         match ordering {
             Ordering::NotAtomic => IrOrdering::NotAtomic,
             Ordering::Unordered | Ordering::Monotonic => IrOrdering::Relaxed,
@@ -53,7 +53,7 @@ impl Writer<'_, '_> {
             && shared_with_others
             && let Some(scope) = self.scope(access.scope)?
         {
-            attrs.order = Self::order(access.ordering);
+            attrs.order = Self::ordering(access.ordering);
             attrs.scope = scope;
             return Ok(attrs);
         }
@@ -215,7 +215,8 @@ impl Writer<'_, '_> {
         let align = u32::try_from(align.bytes().unwrap_or(layout.align).clamp(1, MAX_ALIGN)).unwrap_or(1);
         let value = match self.number(count) {
             Some(count) => {
-                let count = u32::try_from(count).map_err(|_| Fault::new(format!("a stack object of {count} elements")))?;
+                let count =
+                    u32::try_from(count).map_err(|_| Fault::new(format!("a stack object of {count} elements")))?;
                 let natural = self.cx.mem_type(ty)?;
                 let (ty, count) = match (layout.size, count) {
                     (0, _) | (_, 0) => (MemType::Value(IrType::I8), 1),

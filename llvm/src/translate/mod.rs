@@ -64,7 +64,6 @@ pub struct Message {
 }
 
 /// A translated module.
-#[derive(Debug)]
 pub struct Translation {
     /// The module.
     pub module: ptxc_ir::Module,

@@ -313,7 +313,8 @@ impl Writer<'_, '_> {
 
     /// A pointer from an integer of any width.
     pub fn integer_to_pointer(&mut self, number: Value, ty: IrType) -> Value {
-        let wanted = self.b.ty(number).with_scalar(if ty.space() == Some(Space::Tensor) { IrType::I32 } else { IrType::I64 });
+        let wanted =
+            self.b.ty(number).with_scalar(if ty.space() == Some(Space::Tensor) { IrType::I32 } else { IrType::I64 });
         let number = self.resize(number, wanted, false);
         self.b.convert(Opcode::Inttoptr, number, ty)
     }

@@ -8,8 +8,8 @@ mod template;
 use std::rc::Rc;
 
 use ptxc_ir::{
-    AtomicOp, Extra, Flags, FloatKind, MemAttrs, Opcode, Ordering, Scope, Shape, Space, TargetOp, Type as IrType, Value,
-    sreg_type,
+    AtomicOp, Extra, Flags, FloatKind, MemAttrs, Opcode, Ordering, Scope, Shape, Space, TargetOp, Type as IrType,
+    Value, sreg_type,
 };
 
 pub(super) use rule::Rule;
@@ -207,9 +207,11 @@ impl<'m> Writer<'_, 'm> {
     /// An argument as PTX sees it.
     fn registers(&mut self, operand: Operand) -> Result<Registers> {
         let constant = self.number(operand);
-        let is_metadata = self.cx.source.type_of(self.body, operand).is_none_or(|ty| {
-            matches!(self.cx.source.types.get(ty), crate::model::Type::Metadata)
-        });
+        let is_metadata = self
+            .cx
+            .source
+            .type_of(self.body, operand)
+            .is_none_or(|ty| matches!(self.cx.source.types.get(ty), crate::model::Type::Metadata));
         if is_metadata {
             return Ok(Registers { lanes: Vec::new(), constant, space: Space::Generic });
         }

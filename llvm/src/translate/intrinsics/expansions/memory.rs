@@ -221,7 +221,9 @@ pub(super) fn texture_handle<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words:
         None => None,
     };
     let global = match address.map(|address| address.symbol) {
-        Some(Symbol::Variable(global)) if !matches!(w.cx.module.globals[global].kind, GlobalKind::Variable(_)) => global,
+        Some(Symbol::Variable(global)) if !matches!(w.cx.module.globals[global].kind, GlobalKind::Variable(_)) => {
+            global
+        }
         _ => {
             // A handle that is computed is an address already.
             let pointer = w.arg(site, index)?;

@@ -77,8 +77,7 @@ pub(super) fn subvector<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words: &[St
         let widen: Vec<i32> = (0..lanes).map(|lane| if lane < count { lane } else { -1 }).collect();
         let wide = w.permute(part, part, &widen)?;
         let inside = |lane: i32| (at..at.saturating_add(count)).contains(&lane);
-        let mask: Vec<i32> =
-            (0..lanes).map(|lane| if inside(lane) { lanes + lane - at } else { lane }).collect();
+        let mask: Vec<i32> = (0..lanes).map(|lane| if inside(lane) { lanes + lane - at } else { lane }).collect();
         w.permute(whole, wide, &mask)?
     } else {
         let count = w.wanted(site)?.lanes() as i32;
