@@ -79,11 +79,11 @@ pub fn compile_bytes_observed(
     compile_input(name, bytes, options, Some(observer))
 }
 
-fn compile_input(
+fn compile_input<'a>(
     name: &str,
     bytes: &[u8],
-    options: &Options,
-    observer: Option<&mut dyn Observer>,
+    options: &'a Options,
+    observer: Option<&'a mut dyn Observer>,
 ) -> Result<Output, Diagnostics> {
     match Format::of(name, bytes) {
         Format::Ir => match std::str::from_utf8(bytes) {
@@ -230,6 +230,7 @@ impl<'a> Session<'a> {
         let options = ptxc_llvm::Options {
             keep_names: self.options.emit == Emit::Ir || self.options.print_after != PrintAfter::Nothing,
             clusters: self.options.target.has_clusters(),
+            architecture: u32::from(self.options.target.sm()) * 10,
         };
         let place = |at: Option<u32>| at.map(|at| at as usize..at as usize + 1);
         match self.step(pipeline::TRANSLATE, || ptxc_llvm::translate(module, options))? {

@@ -40,12 +40,6 @@ impl Annotations {
         self.numbers.get(&symbol)?.iter().rev().find(|(k, _)| k == key).map(|(_, number)| *number)
     }
 
-    /// All numbers of that key.
-    pub fn numbers<'a>(&'a self, symbol: GlobalId, key: &'a str) -> impl Iterator<Item = u64> + 'a {
-        let all = self.numbers.get(&symbol).map_or(&[][..], Vec::as_slice);
-        all.iter().filter(move |(k, _)| k == key).map(|(_, number)| *number)
-    }
-
     /// Whether the annotation is there and not zero.
     pub fn has(&self, symbol: GlobalId, key: &str) -> bool {
         self.number(symbol, key).is_some_and(|number| number != 0)

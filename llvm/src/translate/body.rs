@@ -3,8 +3,8 @@
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use ptxc_ir::{
-    Block as IrBlock, Flags, FuncId, FuncKind, Function as IrFunction, FunctionBuilder, MemAttrs, MemType, Opcode,
-    Signature, Space, Type as IrType, Value,
+    Block as IrBlock, Flags, FuncId, FuncKind, Function as IrFunction, FunctionBuilder, MemType, Opcode, Signature,
+    Type as IrType, Value,
 };
 use rustc_hash::FxHashMap;
 
@@ -513,15 +513,5 @@ impl<'m> Writer<'_, 'm> {
             self.define(result, &parts);
         }
         Ok(())
-    }
-
-    /// A plain access with that alignment.
-    pub fn plain(align: u64) -> MemAttrs {
-        MemAttrs::aligned(align)
-    }
-
-    /// Pointer type of a space.
-    pub fn pointer(space: Space) -> IrType {
-        IrType::ptr(space)
     }
 }

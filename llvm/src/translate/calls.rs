@@ -16,6 +16,7 @@ impl Writer<'_, '_> {
                 Constant::Assembly(assembly) => {
                     return self.assembly(source.constants.assembly[assembly], call, result);
                 }
+                Constant::Global(_) if self.reflects(call.callee) => return self.reflect(call, result),
                 Constant::Global(global) => {
                     if let (GlobalKind::Function(_), Some(name)) =
                         (&source.globals[global].kind, source.globals[global].name)

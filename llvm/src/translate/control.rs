@@ -4,7 +4,7 @@ use ptxc_ir::{Extra, Flags, FuncKind, Opcode, Type as IrType, Value};
 
 use super::body::Writer;
 use super::{Fault, Result};
-use crate::model::{BlockId, ExceptionOp, InstId, Instruction, Metadata, MetadataId, Operand, Type};
+use crate::model::{BlockId, ExceptionOp, InstId, Instruction, Metadata, MetadataId, Operand};
 
 impl Writer<'_, '_> {
     /// The instructions that end blocks, and those of exception handling.
@@ -175,10 +175,5 @@ impl Writer<'_, '_> {
                 self.b.func.dfg.blocks[header].hints.unroll = Some(unroll);
             }
         }
-    }
-
-    /// Whether the type is `void`.
-    pub fn is_void(&self, ty: crate::model::TypeId) -> bool {
-        matches!(self.cx.source.types.get(ty), Type::Void)
     }
 }

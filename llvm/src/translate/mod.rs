@@ -27,6 +27,7 @@ mod initializers;
 mod intrinsics;
 mod layout;
 mod memory;
+mod reflect;
 mod types;
 mod values;
 
@@ -52,6 +53,8 @@ pub struct Options {
     pub keep_names: bool,
     /// The target has clusters (sm_90 and later); without, cluster dimensions of kernels are dropped, as LLVM does.
     pub clusters: bool,
+    /// What `__CUDA_ARCH` is: 900 for sm_90.
+    pub architecture: u32,
 }
 
 /// Something to say about the input.

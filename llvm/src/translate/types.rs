@@ -31,8 +31,6 @@ pub(super) struct Part {
 pub(super) struct Shape {
     /// Parts, in order.
     pub parts: Vec<Part>,
-    /// Whether it is a struct or array.
-    pub aggregate: bool,
     /// Of a struct: the first part of each field.
     starts: Vec<u32>,
 }
@@ -86,8 +84,6 @@ impl Context<'_> {
         if let Some(shape) = &self.shapes[ty] {
             return Ok(Rc::clone(shape));
         }
-        let kind = self.source.types.get(ty);
-        let aggregate = matches!(kind, Type::Array { .. } | Type::Struct { .. } | Type::Named(_));
         let mut parts = Vec::new();
         self.collect(ty, 0, 0, &mut parts)?;
         let mut starts = Vec::new();
@@ -99,7 +95,7 @@ impl Context<'_> {
                 at += self.shape(*field)?.parts.len() as u32;
             }
         }
-        let shape = Rc::new(Shape { parts, aggregate, starts });
+        let shape = Rc::new(Shape { parts, starts });
         self.shapes[ty] = Some(Rc::clone(&shape));
         Ok(shape)
     }

@@ -291,3 +291,6 @@ impl Operands for Filling<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

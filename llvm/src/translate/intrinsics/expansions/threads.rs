@@ -55,9 +55,7 @@ pub(super) fn vote_without_mask<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, wor
     w.give(site, value)
 }
 
-/// `nvvm.reflect` that linking has not answered: unknown questions are answered with 0.
+/// `nvvm.reflect`: the same as calling `__nvvm_reflect`.
 pub(super) fn reflect<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, _: &[String]) -> Result<()> {
-    let ty = w.wanted(site)?;
-    let value = w.b.iconst(ty, 0);
-    w.give(site, value)
+    w.reflect(site.call, site.result)
 }
