@@ -10,6 +10,7 @@ mod cases;
 mod compare;
 mod operations;
 mod random;
+mod semantics;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -39,6 +40,9 @@ struct Arguments {
     /// Run only the tests whose name contains this text.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
+    /// Record what single instructions compute, one file a family in this directory, and run no test.
+    #[arg(long, value_name = "DIR", conflicts_with = "ptx_dir")]
+    record_semantics: Option<PathBuf>,
     /// Stop a test after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
@@ -101,6 +105,9 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(test) = &arguments.child {
         return run_child(test, &arguments);
+    }
+    if let Some(directory) = &arguments.record_semantics {
+        return semantics::record(directory, &arguments.only);
     }
     let mut chosen = tests(arguments.ptx_dir.is_some());
     chosen.retain(|test| test.name.contains(&arguments.only));
