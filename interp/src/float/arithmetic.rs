@@ -7,25 +7,43 @@ use ptxc_ir::FloatKind;
 use super::soft::{self, Number};
 use super::{Mode, Round, finish, flush, is_nan, nan, one, sign_bit};
 
-/// The NaN that an operation with these operands gives, when one of them is NaN.
+/// The NaN that an operation with these operands gives, those first whose NaN wins.
 fn nan_of(kind: FloatKind, operands: &[u64]) -> u64 {
     if kind != FloatKind::F64 {
         return nan(kind);
     }
-    operands.iter().find(|x| is_nan(kind, **x)).map_or(nan(kind), |x| x | 1 << 51)
+    operands.iter().find(|x| is_nan(kind, **x)).map_or(nan(kind), |x| quiet64(*x))
+}
+
+/// Makes an f64 NaN quiet.
+fn quiet64(bits: u64) -> u64 {
+    bits | 1 << 51
 }
 
 fn f32_of(bits: u64) -> f32 {
     f32::from_bits(bits as u32)
 }
 
-/// Rounds an exact result, with the NaN that follows from the operands.
+/// Rounds an exact result, with the NaN that follows from the operands, those first whose NaN wins.
 fn result(kind: FloatKind, exact: &Number, operands: &[u64], mode: Mode) -> u64 {
     let bits = match exact {
         Number::Nan => nan_of(kind, operands),
+        // What is below the normal numbers is flushed even where rounding would take it to the first of them.
+        Number::Finite { sign, .. } if mode.ftz && soft::is_tiny(kind, exact) => {
+            if *sign {
+                sign_bit(kind)
+            } else {
+                0
+            }
+        }
         exact => soft::pack(kind, exact, mode.round, mode.finite),
     };
     finish(kind, bits, mode)
+}
+
+/// True of a result in single precision that may have been below the normal numbers before it was rounded.
+fn was_tiny(x: f32, mode: Mode) -> bool {
+    mode.ftz && x.abs() == f32::MIN_POSITIVE
 }
 
 fn native32(x: f32, mode: Mode) -> u64 {
@@ -40,35 +58,43 @@ fn native64(x: f64, operands: &[u64], mode: Mode) -> u64 {
 
 /// Runs the processor's operation where it is the same, and the exact one elsewhere.
 macro_rules! binary {
-    ($(#[$doc:meta])* $name:ident, $native:tt, $exact:expr) => {
+    ($(#[$doc:meta])* $name:ident, $native:tt, $exact:expr, $order:expr) => {
         $(#[$doc])*
         #[inline]
         pub fn $name(kind: FloatKind, a: u64, b: u64, mode: Mode) -> u64 {
             let (a, b) = if mode.ftz { (flush(kind, a), flush(kind, b)) } else { (a, b) };
+            let order: fn(u64, u64) -> [u64; 2] = $order;
             if mode.round == Round::Nearest && !mode.finite {
                 match kind {
-                    FloatKind::F32 => return native32(f32_of(a) $native f32_of(b), mode),
-                    FloatKind::F64 => return native64(f64::from_bits(a) $native f64::from_bits(b), &[a, b], mode),
+                    FloatKind::F32 => {
+                        let near = f32_of(a) $native f32_of(b);
+                        if !was_tiny(near, mode) {
+                            return native32(near, mode);
+                        }
+                    }
+                    FloatKind::F64 => {
+                        return native64(f64::from_bits(a) $native f64::from_bits(b), &order(a, b), mode);
+                    }
                     _ => {}
                 }
             }
             let exact = $exact(&soft::unpack(kind, a), &soft::unpack(kind, b), mode.round);
-            result(kind, &exact, &[a, b], mode)
+            result(kind, &exact, &order(a, b), mode)
         }
     };
 }
 
 binary!(
     /// `a + b`.
-    add, +, soft::add
+    add, +, soft::add, |a, b| [b, a]
 );
 binary!(
     /// `a * b`.
-    mul, *, |a: &Number, b: &Number, _| soft::mul(a, b)
+    mul, *, |a: &Number, b: &Number, _| soft::mul(a, b), |a, b| [b, a]
 );
 binary!(
     /// `a / b`.
-    div, /, |a: &Number, b: &Number, _| soft::div(a, b)
+    div, /, |a: &Number, b: &Number, _| soft::div(a, b), |a, b| [a, b]
 );
 
 /// `a - b`.
@@ -87,13 +113,13 @@ pub fn fma(kind: FloatKind, a: u64, b: u64, c: u64, mode: Mode) -> u64 {
         let product = f64::from(f32_of(a)) * f64::from(f32_of(b));
         let addend = f64::from(f32_of(c));
         let sum = product + addend;
-        if sum - product == addend && sum - addend == product {
+        if sum - product == addend && sum - addend == product && !was_tiny(sum as f32, mode) {
             return native32(sum as f32, mode);
         }
     }
     let product = soft::mul(&soft::unpack(kind, a), &soft::unpack(kind, b));
     let exact = soft::add(&product, &soft::unpack(kind, c), mode.round);
-    result(kind, &exact, &[a, b, c], mode)
+    result(kind, &exact, &[b, c, a], mode)
 }
 
 /// The square root, correctly rounded.
@@ -119,15 +145,21 @@ pub fn round_to_integral(kind: FloatKind, a: u64, mode: Mode) -> u64 {
     result(kind, &soft::integral(&soft::unpack(kind, a), mode.round), &[a], mode)
 }
 
-/// Turns the sign, of NaN too.
+/// Turns the sign of a number; the sign of an f64 NaN stays.
 #[inline]
 pub fn neg(kind: FloatKind, a: u64, ftz: bool) -> u64 {
+    if is_nan(kind, a) {
+        return nan_of(kind, &[a]);
+    }
     (if ftz { flush(kind, a) } else { a }) ^ sign_bit(kind)
 }
 
-/// Clears the sign, of NaN too.
+/// Clears the sign of a number; the sign of an f64 NaN stays.
 #[inline]
 pub fn abs(kind: FloatKind, a: u64, ftz: bool) -> u64 {
+    if is_nan(kind, a) {
+        return nan_of(kind, &[a]);
+    }
     (if ftz { flush(kind, a) } else { a }) & !sign_bit(kind)
 }
 
@@ -151,6 +183,7 @@ pub fn compare(kind: FloatKind, a: u64, b: u64, ftz: bool) -> Option<Ordering> {
 fn pick(kind: FloatKind, a: u64, b: u64, ftz: bool, want: Ordering, nan_wins: bool) -> u64 {
     let (a, b) = if ftz { (flush(kind, a), flush(kind, b)) } else { (a, b) };
     match (is_nan(kind, a), is_nan(kind, b)) {
+        (true, true) if !nan_wins => return nan_of(kind, &[b, a]),
         (true, true) => return nan(kind),
         (true, false) | (false, true) if nan_wins => return nan(kind),
         (true, false) => return b,

@@ -3,29 +3,67 @@
 use ptxc_ir::FloatKind;
 
 use super::soft::{self, Number};
-use super::{Mode, Round, finish, flush, nan};
+use super::{Mode, Round, finish, flush, is_nan, nan, sign_bit};
 
-/// Converts between formats. `sat` of the mode clamps to [0, 1] except for narrow formats, where it is `finite`. NaN
-/// becomes the target's NaN, or its largest number where the target has none; f64 keeps the payload of an f32 NaN.
+/// Converts between formats. `sat` of the mode clamps to [0, 1] except for narrow formats, where it is `finite`. Only
+/// f32 is flushed by `ftz`, as operand and as result, and not before it becomes f16 (so the hardware has it).
+///
+/// NaN becomes the target's NaN, or its largest number where the target has none. Only to and from f64, and from bf16
+/// to f32, the sign and the upper bits of a NaN are kept.
 pub fn convert(from: FloatKind, to: FloatKind, bits: u64, mode: Mode) -> u64 {
-    let bits = if mode.ftz { flush(from, bits) } else { bits };
+    let flushes = mode.ftz && from == FloatKind::F32 && to != FloatKind::F16;
+    let bits = if flushes { flush(from, bits) } else { bits };
+    if to == FloatKind::Tf32 && mode.round == Round::NearestAway {
+        return to_tf32_away(bits, mode);
+    }
     let narrow = to.is_narrow();
     let number = soft::unpack(from, bits);
-    let packed = match number {
-        Number::Nan if from == FloatKind::F32 && to == FloatKind::F64 => {
-            let payload = (bits & 0x7f_ffff) << 29;
-            (bits & 1 << 31) << 32 | 0x7ff8_0000_0000_0000 | payload
-        }
-        Number::Nan if from == to => bits,
-        _ => soft::pack(to, &number, mode.round, mode.finite || (mode.sat && narrow)),
-    };
-    // Only f32 results are flushed: the other formats have no `ftz` of their own.
-    let ftz = mode.ftz && to == FloatKind::F32;
     let is_nan = matches!(number, Number::Nan);
+    let packed = if is_nan && !mode.sat && !mode.relu && !mode.finite {
+        convert_nan(from, to, bits, mode.ftz)
+    } else {
+        soft::pack(to, &number, mode.round, mode.finite || (mode.sat && narrow))
+    };
+    let ftz = mode.ftz && to == FloatKind::F32;
     if narrow && mode.relu && is_nan {
         return nan(to);
     }
     finish(to, packed, Mode { ftz, sat: mode.sat && !narrow, ..mode })
+}
+
+/// What becomes of a NaN.
+fn convert_nan(from: FloatKind, to: FloatKind, bits: u64, ftz: bool) -> u64 {
+    use FloatKind::{Bf16, F16, F32, F64};
+    // A flushing conversion from f32 begins with an operation that has f32's NaN.
+    let bits = if ftz && from == F32 { nan(F32) } else { bits };
+    match (from, to) {
+        (F32, F32) | (F64, F64) => bits,
+        (Bf16, F32) if !ftz => bits << 16,
+        (F16 | Bf16 | F32, F64) | (F64, F16 | Bf16 | F32) => {
+            // The sign, a quiet NaN, and as many of the bits below as both have.
+            let (source, target) = (soft::format(from).precision, soft::format(to).precision);
+            let payload = bits & ((1 << (source - 2)) - 1);
+            let payload =
+                if target > source { payload << (target - source) } else { payload >> (source - target) };
+            let sign = if bits & sign_bit(from) != 0 { sign_bit(to) } else { 0 };
+            // All ones of the exponent and the highest bit of the fraction.
+            let quiet = (sign_bit(to) - 1) & !((1 << (target - 2)) - 1);
+            sign | quiet | payload
+        }
+        _ => nan(to),
+    }
+}
+
+/// `cvt.rna.tf32.f32`, which works on the bits, also of a NaN, and on what `satfinite` makes of it.
+fn to_tf32_away(bits: u64, mode: Mode) -> u64 {
+    let number = soft::unpack(FloatKind::F32, bits);
+    let low = 0x1fff;
+    let rounded = match number {
+        Number::Nan => bits & !low,
+        _ => soft::pack(FloatKind::Tf32, &number, mode.round, false),
+    };
+    let beyond = rounded & 0x7f80_0000 == 0x7f80_0000;
+    if mode.finite && beyond { rounded - (low + 1) } else { rounded }
 }
 
 /// An integer of `width` bits (at most 128) as a number of a format.
@@ -98,4 +136,13 @@ pub fn to_int_saturating(kind: FloatKind, bits: u64, width: u32, signed: bool, r
             }
         }
     }
+}
+
+/// A number as an integer of `width` bits as `cvt` gives it (PTX ISA 9.7.10.24): out of range gives the nearest bound, NaN
+/// gives 0, but the highest bit alone where the source is f64 or the result has 64 bits.
+pub fn to_int_converted(kind: FloatKind, bits: u64, width: u32, signed: bool, round: Round, ftz: bool) -> u128 {
+    if is_nan(kind, bits) && (kind == FloatKind::F64 || width == 64) {
+        return 1 << (width - 1);
+    }
+    to_int_saturating(kind, bits, width, signed, round, ftz)
 }

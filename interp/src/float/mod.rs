@@ -4,9 +4,10 @@
 //! the exact value. Two paths give the same bits: the processor's own arithmetic for f32 and f64 to nearest, and
 //! [`soft`] for all else.
 //!
-//! NaN results are canonical (`0x7fffffff` f32, `0x7fff` f16 and bf16, `0x7f` e4m3 and e5m2, `0xff` ue8m0). For f64 an
-//! operation passes on its first NaN operand made quiet, and gives `0xfff8000000000000` where it makes one. `ftz` looks
-//! at the rounded result.
+//! NaN results are those of an H200: `0x7fffffff` f32, `0x7fffe000` tf32, `0x7fff` f16 and bf16, `0x7f` e4m3 and e5m2,
+//! `0xff` ue8m0. For f64 an operation passes on a NaN operand made quiet: the first of the divisor's and dividend's, of
+//! the second factor's, addend's and first factor's, and of other operations the last; it gives `0xfff8000000000000`
+//! where it makes one. `ftz` flushes what is below the normal numbers before it is rounded.
 
 mod approximate;
 mod arithmetic;
@@ -20,7 +21,7 @@ pub use arithmetic::{
     abs, add, compare, copysign, div, fma, frem, max, maximum, min, minimum, mul, neg, rcp, round_to_integral, sqrt,
     sub,
 };
-pub use convert::{convert, from_int, to_int, to_int_saturating};
+pub use convert::{convert, from_int, to_int, to_int_converted, to_int_saturating};
 use ptxc_ir::FloatKind;
 use soft::Number;
 
@@ -66,7 +67,8 @@ impl Mode {
 pub fn nan(kind: FloatKind) -> u64 {
     match kind {
         FloatKind::F16 | FloatKind::Bf16 => 0x7fff,
-        FloatKind::F32 | FloatKind::Tf32 => 0x7fff_ffff,
+        FloatKind::F32 => 0x7fff_ffff,
+        FloatKind::Tf32 => 0x7fff_e000,
         FloatKind::F64 => 0xfff8_0000_0000_0000,
         FloatKind::E4m3 | FloatKind::E5m2 => 0x7f,
         FloatKind::Ue8m0 => 0xff,

@@ -118,6 +118,14 @@ fn largest(kind: FloatKind) -> u64 {
     bits << f.unused
 }
 
+/// True of a number that is not zero and below the normal numbers of a format.
+pub fn is_tiny(kind: FloatKind, number: &Number) -> bool {
+    match *number {
+        Number::Finite { exp, sig, .. } => exp + 127 - (sig.leading_zeros() as i32) < 1 - format(kind).bias,
+        _ => false,
+    }
+}
+
 /// Divides by two to the power `shift` and rounds to an integer.
 pub fn shift_round(sign: bool, sig: u128, shift: u32, round: Round) -> u128 {
     if shift == 0 {

@@ -43,11 +43,11 @@ fn samples(kind: FloatKind, random: &mut Random) -> Vec<u64> {
     out.into_iter().map(|x| x & mask).collect()
 }
 
-/// Results are equal up to the choice of NaN, which [`nan`] makes.
+/// Results are equal up to the choice of NaN, which [`nan`] makes except to and from f64.
 fn check<F: Float>(kind: FloatKind, what: &str, operands: &[u64], got: u64, want: F) {
     if want.is_nan() {
         assert!(is_nan(kind, got), "{what} {operands:x?}: {got:x}, not NaN");
-        if kind != FloatKind::F64 {
+        if kind != FloatKind::F64 && !what.starts_with("F64 to") {
             assert_eq!(got, nan(kind), "{what} {operands:x?}");
         }
     } else {

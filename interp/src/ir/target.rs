@@ -140,7 +140,7 @@ pub fn execute(op: Operation, at: &mut At<'_>, who: &mut Identity) -> Result<(),
                 if wide && float::is_nan(from, a[lane]) {
                     1 << (width - 1)
                 } else {
-                    float::to_int_saturating(from, a[lane], width, signed, round(rounding), false) as u64
+                    float::to_int_converted(from, a[lane], width, signed, round(rounding), false) as u64
                 }
             }
         };

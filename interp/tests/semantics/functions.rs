@@ -256,7 +256,7 @@ fn conversion(modifiers: &[&str]) -> Option<Meaning> {
             // The row looks at a register of 32 bits at least; of bf16 results at one of their size.
             let register = if from == FloatKind::Bf16 { width } else { width.max(32) };
             Some(Box::new(move |x| {
-                let value = float::to_int_saturating(from, x[0], width, signed, mode.round, mode.ftz);
+                let value = float::to_int_converted(from, x[0], width, signed, mode.round, mode.ftz);
                 vec![extended(value, signed, width, register)]
             }))
         }

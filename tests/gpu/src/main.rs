@@ -43,6 +43,9 @@ struct Arguments {
     /// Record what single instructions compute, one file a family in this directory, and run no test.
     #[arg(long, value_name = "DIR", conflicts_with = "ptx_dir")]
     record_semantics: Option<PathBuf>,
+    /// Print every operand and result of the instructions with these texts, and run no test.
+    #[arg(long, value_name = "TEXT", num_args = 1..)]
+    print_semantics: Vec<String>,
     /// Stop a test after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
@@ -108,6 +111,9 @@ fn main() -> ExitCode {
     }
     if let Some(directory) = &arguments.record_semantics {
         return semantics::record(directory, &arguments.only);
+    }
+    if !arguments.print_semantics.is_empty() {
+        return semantics::print(&arguments.print_semantics);
     }
     let mut chosen = tests(arguments.ptx_dir.is_some());
     chosen.retain(|test| test.name.contains(&arguments.only));

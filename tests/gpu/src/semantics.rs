@@ -71,6 +71,44 @@ fn record_family(gpu: &Gpu, family: &Family) -> Result<(String, Vec<String>), St
     Ok((text, failures))
 }
 
+/// Prints the operands and results of every item of the instructions with these texts.
+pub fn print(keys: &[String]) -> ExitCode {
+    let gpu = match Gpu::open() {
+        Ok(gpu) => gpu,
+        Err(error) => {
+            eprintln!("no GPU: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    for family in FAMILIES {
+        for case in family.cases().unwrap_or_default() {
+            if !case.variants.iter().any(|v| keys.contains(&record::key(v))) {
+                continue;
+            }
+            let kinds: Vec<_> = case.sources.iter().map(|s| s.kind).collect();
+            let inputs = Inputs::of(&kinds);
+            let values = match results(&gpu, &case, &inputs) {
+                Ok(values) => values,
+                Err(error) => {
+                    eprintln!("line {}: {error}", case.line);
+                    return ExitCode::FAILURE;
+                }
+            };
+            for (variant, results) in case.variants.iter().zip(record::split(&case, &inputs, &values)) {
+                let key = record::key(variant);
+                if keys.contains(&key) {
+                    println!("{key} {}", case.signature());
+                    for item in 0..inputs.len() {
+                        let outs: Vec<u64> = results.values.iter().skip(item).step_by(inputs.len()).copied().collect();
+                        println!("{:x?} {outs:x?}", inputs.item(item));
+                    }
+                }
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
 /// What the GPU computes for a case.
 fn results(gpu: &Gpu, case: &Case, inputs: &Inputs) -> Result<Vec<u64>, String> {
     let source = kernel::text(case, KERNEL, inputs.len());
@@ -115,6 +153,7 @@ fn run(gpu: &Gpu, case: &Case, inputs: &Inputs, ptx: &str) -> Result<Vec<u64>, S
     gpu.run(&module, &launch).map_err(text)?;
     let mut values = results.read().map_err(text)?;
     values.truncate(case.variants.len() * case.results.len() * inputs.len());
+    record::settle(case, inputs, &mut values);
     Ok(values)
 }
 

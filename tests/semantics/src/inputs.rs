@@ -31,8 +31,8 @@ enum Form {
     Truth,
     /// Shift amounts beyond the width, in 32 bits.
     Shift,
-    /// Four selectors of `prmt`: all of them, in 32 bits.
-    Selectors,
+    /// All numbers of 16 bits; the other operands are random.
+    All,
 }
 
 /// A row of the table of kinds: name, bits of one element, elements, what they are.
@@ -60,8 +60,10 @@ const KINDS: &[Row] = &[
     ("lane", 32, 1, Form::Below(32)),
     ("segment", 32, 1, Form::Below(0x2000)),
     ("fnsoffset", 32, 1, Form::Around(40)),
+    ("f16all", 16, 1, Form::All),
+    ("bf16all", 16, 1, Form::All),
     ("b32t", 32, 1, Form::Truth),
-    ("selectors", 32, 1, Form::Selectors),
+    ("selectors", 32, 1, Form::All),
     ("f16", 16, 1, Form::Float(5, 10)),
     ("bf16", 16, 1, Form::Float(8, 7)),
     ("f32", 32, 1, Form::Float(8, 23)),
@@ -134,6 +136,18 @@ impl Kind {
 
     fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
+    }
+
+    /// Makes a NaN, whichever it is, the one whose bits but the sign are all set. Keeps anything else.
+    pub fn settle_nan(self, bits: u64) -> u64 {
+        let infinity = match self.row() {
+            ("e4m3", ..) => 0x7e,
+            ("e5m2", ..) => 0x7c,
+            (_, _, 1, Form::Float(exponent, fraction)) => ((1 << exponent) - 1) << fraction,
+            _ => return bits,
+        };
+        let magnitude = self.mask() >> 1;
+        if bits & magnitude > infinity { magnitude } else { bits }
     }
 }
 
@@ -260,10 +274,11 @@ fn all(kind: Kind) -> Vec<u64> {
 
 fn several(kinds: &[Kind], random: &mut Random) -> Items {
     let exhaustive = kinds.iter().map(|k| k.bits()).sum::<u32>() <= 16;
-    if let Some(selectors) = kinds.iter().position(|k| k.row().3 == Form::Selectors) {
-        let rows = (0..0x1_0000u64).map(|s| {
+    if let Some(all) = kinds.iter().position(|k| k.row().3 == Form::All) {
+        let rows = (0..0x1_0000u64).map(|value| {
             let mut row = random_row(kinds, random);
-            row[selectors] = s | if s & 0x111 == 0 { random.bits() << 16 & 0xffff_0000 } else { 0 };
+            // What lies above the 16 bits is not looked at.
+            row[all] = value | if value & 0x111 == 0 { random.bits() << 16 & kinds[all].mask() } else { 0 };
             row
         });
         return Items { rows: rows.collect(), edges: 0x1_0000 };
@@ -313,7 +328,7 @@ fn edges(kind: Kind, random: &mut Random) -> Vec<u64> {
         Form::Shift => [(0..=66).collect(), vec![95, 127, 128, 255, 256, 257, 1 << 16, 1 << 31, 0xffff_ffff]].concat(),
         Form::Around(limit) => (0..2 * limit - 1).map(|v| v.wrapping_sub(limit - 1) & mask).collect(),
         Form::Truth => vec![0xff00_f0f0, 0xcccc_0000, 0xaaaa_5555],
-        Form::Selectors => vec![0, 0x3210, 0x7654, 0xffff],
+        Form::All => vec![0, 0x3210, 0x7654, 0xffff],
     };
     if form == Form::Nonzero {
         list.retain(|v| *v != 0);
@@ -444,18 +459,56 @@ const HALFWAY: &[(u32, i64)] = &[
 ];
 
 fn random_row(kinds: &[Kind], random: &mut Random) -> Vec<u64> {
-    let style = random.below(4);
+    let style = random.below(5);
     let mut row: Vec<u64> = Vec::with_capacity(kinds.len());
-    for kind in kinds {
+    for (index, kind) in kinds.iter().enumerate() {
         let (_, bits, elements, form) = kind.row();
         let mut value = 0;
         for element in 0..elements {
             let before = row.first().map(|v| v >> (bits * element) & (u64::MAX >> (64 - bits)));
-            value |= random_element(bits, form, before, style, random) << (bits * element);
+            let part = match form {
+                Form::Float(exponent, fraction) if style == 4 => beside_limit(exponent, fraction, index, before, random),
+                _ => random_element(bits, form, before, style, random),
+            };
+            value |= part << (bits * element);
         }
         row.push(value);
     }
     row
+}
+
+/// Operands whose product or quotient is about the smallest normal number, or one or the largest number, with an addend
+/// that hardly counts; `before` is the first operand's element.
+fn beside_limit(exponent: u32, fraction: u32, index: usize, before: Option<u64>, random: &mut Random) -> u64 {
+    let sign = (random.bits() & 1) << (exponent + fraction);
+    let bias = (1i64 << (exponent - 1)) - 1;
+    let mantissa = |random: &mut Random| random.bits() & ((1 << fraction) - 1);
+    let Some(before) = before else {
+        let away = random.below(bias as usize) as i64 - bias / 2;
+        return sign | ((bias + away) as u64) << fraction | mantissa(random);
+    };
+    if index > 1 {
+        return sign | random.bits() % 3;
+    }
+    // In double precision with the exponents taken apart, so that f64 fits too.
+    let of = |bits: u64| 1.0 + (bits & ((1 << fraction) - 1)) as f64 / (1u64 << fraction) as f64;
+    let (first, power) = (of(before), (before >> fraction & ((1 << exponent) - 1)) as i64 - bias);
+    let target = [1 - bias, 1 - bias, 0, bias + 1][random.below(4)];
+    // The significand of the target is nearly one.
+    let (quotient, mut power) = if random.below(2) == 0 {
+        (1.0 / first, target - power)
+    } else {
+        (first, power - target)
+    };
+    let quotient = if quotient < 1.0 {
+        power -= 1;
+        quotient * 2.0
+    } else {
+        quotient
+    };
+    let near = ((quotient - 1.0) * (1u64 << fraction) as f64) as i64 + random.below(4) as i64 - 1;
+    let near = near.clamp(0, (1 << fraction) - 1) as u64;
+    sign | (power + bias).clamp(1, 2 * bias) as u64 << fraction | near
 }
 
 /// A random number; `before` is the first operand's.
@@ -482,7 +535,7 @@ fn random_element(bits: u32, form: Form, before: Option<u64>, style: usize, rand
         }
         (Form::Integer, 1, _) => random.bits() >> random.below(64) & mask,
         (Form::Integer, 2, _) => !(random.bits() >> random.below(64)) & mask,
-        (Form::Integer | Form::Float(..), 3, _) => {
+        (Form::Integer | Form::Float(..), 3 | 4, _) => {
             let list = match form {
                 Form::Float(exponent, fraction) => float_edges(exponent, fraction),
                 _ => return [0, 1, mask, mask >> 1, random.bits() & mask][random.below(5)],
