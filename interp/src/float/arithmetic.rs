@@ -28,8 +28,8 @@ fn f32_of(bits: u64) -> f32 {
 fn result(kind: FloatKind, exact: &Number, operands: &[u64], mode: Mode) -> u64 {
     let bits = match exact {
         Number::Nan => nan_of(kind, operands),
-        // What is below the normal numbers is flushed even where rounding would take it to the first of them.
-        Number::Finite { sign, .. } if mode.ftz && soft::is_tiny(kind, exact) => {
+        // A subnormal result is flushed even where rounding it as such would give the first normal number.
+        Number::Finite { sign, .. } if mode.ftz && soft::is_tiny(kind, exact, mode.round) => {
             if *sign {
                 sign_bit(kind)
             } else {
@@ -41,7 +41,7 @@ fn result(kind: FloatKind, exact: &Number, operands: &[u64], mode: Mode) -> u64 
     finish(kind, bits, mode)
 }
 
-/// True of a result in single precision that may have been below the normal numbers before it was rounded.
+/// True of a result in single precision that [`soft::is_tiny`] may be true of.
 fn was_tiny(x: f32, mode: Mode) -> bool {
     mode.ftz && x.abs() == f32::MIN_POSITIVE
 }

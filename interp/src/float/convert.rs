@@ -43,8 +43,7 @@ fn convert_nan(from: FloatKind, to: FloatKind, bits: u64, ftz: bool) -> u64 {
             // The sign, a quiet NaN, and as many of the bits below as both have.
             let (source, target) = (soft::format(from).precision, soft::format(to).precision);
             let payload = bits & ((1 << (source - 2)) - 1);
-            let payload =
-                if target > source { payload << (target - source) } else { payload >> (source - target) };
+            let payload = if target > source { payload << (target - source) } else { payload >> (source - target) };
             let sign = if bits & sign_bit(from) != 0 { sign_bit(to) } else { 0 };
             // All ones of the exponent and the highest bit of the fraction.
             let quiet = (sign_bit(to) - 1) & !((1 << (target - 2)) - 1);

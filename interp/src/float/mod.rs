@@ -5,9 +5,9 @@
 //! [`soft`] for all else.
 //!
 //! NaN results are those of an H200: `0x7fffffff` f32, `0x7fffe000` tf32, `0x7fff` f16 and bf16, `0x7f` e4m3 and e5m2,
-//! `0xff` ue8m0. For f64 an operation passes on a NaN operand made quiet: the first of the divisor's and dividend's, of
-//! the second factor's, addend's and first factor's, and of other operations the last; it gives `0xfff8000000000000`
-//! where it makes one. `ftz` flushes what is below the normal numbers before it is rounded.
+//! `0xff` ue8m0. For f64 an operation passes on a NaN operand, made quiet: of `a / b` rather `a`, of `a * b + c` rather
+//! `b`, then `c`, of others rather `b`; one it makes itself is `0xfff8000000000000`. `ftz` flushes what would be
+//! subnormal if it were rounded with exponents that have no end.
 
 mod approximate;
 mod arithmetic;

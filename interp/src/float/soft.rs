@@ -118,12 +118,18 @@ fn largest(kind: FloatKind) -> u64 {
     bits << f.unused
 }
 
-/// True of a number that is not zero and below the normal numbers of a format.
-pub fn is_tiny(kind: FloatKind, number: &Number) -> bool {
-    match *number {
-        Number::Finite { exp, sig, .. } => exp + 127 - (sig.leading_zeros() as i32) < 1 - format(kind).bias,
-        _ => false,
+/// True of a number that is not zero and below the normal numbers of a format once it is rounded to its precision, as if
+/// its exponents had no end.
+pub fn is_tiny(kind: FloatKind, number: &Number, round: Round) -> bool {
+    let Number::Finite { sign, exp, sig } = *number else { return false };
+    let f = format(kind);
+    let highest = exp + 127 - sig.leading_zeros() as i32;
+    let below = 1 - f.bias - highest;
+    if below != 1 {
+        return below > 1;
     }
+    let shift = highest - (f.precision as i32 - 1) - exp;
+    shift <= 0 || shift_round(sign, sig, shift as u32, round) >> f.precision == 0
 }
 
 /// Divides by two to the power `shift` and rounds to an integer.

@@ -26,7 +26,15 @@ struct Tally {
 
 impl Tally {
     /// Compares the results of a variant.
-    fn compare(&mut self, family: &Family, recording: &Recording, case: &Case, inputs: &Inputs, index: usize, values: &[u64]) {
+    fn compare(
+        &mut self,
+        family: &Family,
+        recording: &Recording,
+        case: &Case,
+        inputs: &Inputs,
+        index: usize,
+        values: &[u64],
+    ) {
         let Some(variant) = case.variants.get(index) else { return };
         self.compared += 1;
         self.results += values.len();

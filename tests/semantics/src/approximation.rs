@@ -29,15 +29,15 @@ fn value((exponent_bits, fraction_bits): Format, bits: u64) -> f64 {
     let magnitude = match (exponent, fraction) {
         (e, 0) if e == top => f64::INFINITY,
         (e, _) if e == top => f64::NAN,
-        (0, f) => f as f64 * 2f64.powi(1 - bias - fraction_bits as i32),
-        (e, f) => (f | 1 << fraction_bits) as f64 * 2f64.powi(e as i32 - bias - fraction_bits as i32),
+        (0, f) => f as f64 * power(1 - bias - fraction_bits as i32),
+        (e, f) => (f | 1 << fraction_bits) as f64 * power(e as i32 - bias - fraction_bits as i32),
     };
     if bits >> (exponent_bits + fraction_bits) & 1 != 0 { -magnitude } else { magnitude }
 }
 
 /// The smallest normal number.
 fn least((exponent_bits, _): Format) -> f64 {
-    2f64.powi(2 - (1 << (exponent_bits - 1)))
+    power(2 - (1 << (exponent_bits - 1)))
 }
 
 /// The exact result, and from which magnitude on its last place counts. `None` where the manual promises nothing.
@@ -82,6 +82,10 @@ pub fn error(key: &str, operands: &[u64], got: u64) -> f64 {
     if ftz && exact.abs() < least {
         return if got.abs() <= least { 0.0 } else { f64::INFINITY };
     }
+    // What is nearly as small may be flushed as well.
+    if ftz && exact.abs() < least * (1.0 + 4.0 * power(-(format.1 as i32))) && got == 0.0 {
+        return 0.0;
+    }
     let largest = 2f64.powi(1 << (format.0 - 1));
     let unit = unit(format, exact.abs().max(floor).max(least));
     if got.is_infinite() {
@@ -97,7 +101,12 @@ pub fn error(key: &str, operands: &[u64], got: u64) -> f64 {
 /// The distance of two numbers of the format at a magnitude.
 fn unit((_, fraction_bits): Format, magnitude: f64) -> f64 {
     let exponent = (magnitude.to_bits() >> 52 & 0x7ff) as i32 - 1023;
-    2f64.powi(exponent - fraction_bits as i32)
+    power(exponent - fraction_bits as i32)
+}
+
+/// Two to a power, subnormal numbers too, which `powi` takes through an overflow.
+fn power(exponent: i32) -> f64 {
+    if exponent >= -1022 { 2f64.powi(exponent) } else { f64::from_bits(1 << (exponent + 1074).max(0)) }
 }
 
 /// The distance of two results in units of the last place of the first, at least of `floor`'s as [`error`] measures.

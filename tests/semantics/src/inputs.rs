@@ -19,6 +19,10 @@ enum Form {
     Integer,
     /// Widths of exponent and fraction.
     Float(u32, u32),
+    /// Floats that are small multiples of a half: only random ones.
+    Small(u32, u32),
+    /// Floats about one: only random ones.
+    Moderate(u32, u32),
     /// A floating-point format of few bits: all patterns are edges.
     Narrow,
     /// Integers without zero.
@@ -78,6 +82,18 @@ const KINDS: &[Row] = &[
     ("u16x2", 16, 2, Form::Integer),
     ("s16x2", 16, 2, Form::Integer),
     ("b8x4", 8, 4, Form::Integer),
+    ("f16x2s", 16, 2, Form::Small(5, 10)),
+    ("bf16x2s", 16, 2, Form::Small(8, 7)),
+    ("e4m3x4s", 8, 4, Form::Small(4, 3)),
+    ("e5m2x4s", 8, 4, Form::Small(5, 2)),
+    ("f32s", 32, 1, Form::Small(8, 23)),
+    ("f64s", 64, 1, Form::Small(11, 52)),
+    ("f16x2m", 16, 2, Form::Moderate(5, 10)),
+    ("bf16x2m", 16, 2, Form::Moderate(8, 7)),
+    ("e4m3x4m", 8, 4, Form::Moderate(4, 3)),
+    ("e5m2x4m", 8, 4, Form::Moderate(5, 2)),
+    ("f32m", 32, 1, Form::Moderate(8, 23)),
+    ("f64m", 64, 1, Form::Moderate(11, 52)),
     ("i1", 1, 1, Form::Integer),
     ("i5", 5, 1, Form::Integer),
     ("i7", 7, 1, Form::Integer),
@@ -248,7 +264,9 @@ fn one(kind: Kind, random: &mut Random) -> Items {
     let values: Vec<u64> = match (bits * elements, form) {
         (..=16, _) => all(kind),
         // Each half takes every value, not the same as the other.
-        (32, Form::Float(..)) if elements == 2 => (0..=0xffff).map(|x| (x * 0x9e37 + 0x79b9) % 0x1_0000 << 16 | x).collect(),
+        (32, Form::Float(..)) if elements == 2 => {
+            (0..=0xffff).map(|x| (x * 0x9e37 + 0x79b9) % 0x1_0000 << 16 | x).collect()
+        }
         _ => {
             let mut values = edges(kind, random);
             let first = values.len();
@@ -282,6 +300,10 @@ fn several(kinds: &[Kind], random: &mut Random) -> Items {
             row
         });
         return Items { rows: rows.collect(), edges: 0x1_0000 };
+    }
+    if kinds.len() > 4 || kinds.iter().any(|k| matches!(k.row().3, Form::Small(..) | Form::Moderate(..))) {
+        let rows: Vec<Vec<u64>> = (0..2048).map(|_| random_row(kinds, random)).collect();
+        return Items { edges: rows.len(), rows };
     }
     let most = match kinds.len() {
         2 => 48,
@@ -324,6 +346,7 @@ fn edges(kind: Kind, random: &mut Random) -> Vec<u64> {
         Form::Integer | Form::Nonzero => integer_edges(bits, random),
         Form::Float(exponent, fraction) => float_edges(exponent, fraction),
         Form::Narrow => (0..=mask).collect(),
+        Form::Small(..) | Form::Moderate(..) => (0..64).map(|_| random_element(bits, form, None, 0, random)).collect(),
         Form::Below(limit) => (0..limit).collect(),
         Form::Shift => [(0..=66).collect(), vec![95, 127, 128, 255, 256, 257, 1 << 16, 1 << 31, 0xffff_ffff]].concat(),
         Form::Around(limit) => (0..2 * limit - 1).map(|v| v.wrapping_sub(limit - 1) & mask).collect(),
@@ -339,7 +362,9 @@ fn edges(kind: Kind, random: &mut Random) -> Vec<u64> {
     // Packed: each element an edge, each beside another.
     let count = list.len();
     let of = |index: usize| list.get(index % count.max(1)).copied().unwrap_or(0);
-    (0..count).map(|i| (0..elements).fold(0, |word, e| word << bits | of(i * (2 * e as usize + 1) + 5 * e as usize))).collect()
+    (0..count)
+        .map(|i| (0..elements).fold(0, |word, e| word << bits | of(i * (2 * e as usize + 1) + 5 * e as usize)))
+        .collect()
 }
 
 fn integer_edges(bits: u32, random: &mut Random) -> Vec<u64> {
@@ -467,7 +492,9 @@ fn random_row(kinds: &[Kind], random: &mut Random) -> Vec<u64> {
         for element in 0..elements {
             let before = row.first().map(|v| v >> (bits * element) & (u64::MAX >> (64 - bits)));
             let part = match form {
-                Form::Float(exponent, fraction) if style == 4 => beside_limit(exponent, fraction, index, before, random),
+                Form::Float(exponent, fraction) if style == 4 => {
+                    beside_limit(exponent, fraction, index, before, random)
+                }
                 _ => random_element(bits, form, before, style, random),
             };
             value |= part << (bits * element);
@@ -495,11 +522,8 @@ fn beside_limit(exponent: u32, fraction: u32, index: usize, before: Option<u64>,
     let (first, power) = (of(before), (before >> fraction & ((1 << exponent) - 1)) as i64 - bias);
     let target = [1 - bias, 1 - bias, 0, bias + 1][random.below(4)];
     // The significand of the target is nearly one.
-    let (quotient, mut power) = if random.below(2) == 0 {
-        (1.0 / first, target - power)
-    } else {
-        (first, power - target)
-    };
+    let (quotient, mut power) =
+        if random.below(2) == 0 { (1.0 / first, target - power) } else { (first, power - target) };
     let quotient = if quotient < 1.0 {
         power -= 1;
         quotient * 2.0
@@ -508,7 +532,7 @@ fn beside_limit(exponent: u32, fraction: u32, index: usize, before: Option<u64>,
     };
     let near = ((quotient - 1.0) * (1u64 << fraction) as f64) as i64 + random.below(4) as i64 - 1;
     let near = near.clamp(0, (1 << fraction) - 1) as u64;
-    sign | (power + bias).clamp(1, 2 * bias) as u64 << fraction | near
+    sign | ((power + bias).clamp(1, 2 * bias) as u64) << fraction | near
 }
 
 /// A random number; `before` is the first operand's.
@@ -516,6 +540,19 @@ fn random_element(bits: u32, form: Form, before: Option<u64>, style: usize, rand
     let mask = u64::MAX >> (64 - bits);
     match (form, style, before) {
         (Form::Below(limit), ..) => random.bits() % limit,
+        (Form::Small(exponent, fraction), ..) => {
+            // One, one and a half, two, three; halves and quarters only where the format has no other.
+            let one = ((1u64 << (exponent - 1)) - 1) << fraction;
+            let half = 1u64 << (fraction - 1);
+            let magnitude = [0, one, one + half, one + 2 * half, one + 3 * half, one - 2 * half][random.below(6)];
+            magnitude | (random.bits() & 1) << (bits - 1)
+        }
+        (Form::Moderate(exponent, fraction), ..) => {
+            let bias = (1u64 << (exponent - 1)) - 1;
+            let power = (bias + random.bits() % 13).saturating_sub(6).clamp(0, 2 * bias - 1);
+            let number = power << fraction | random.bits() & ((1 << fraction) - 1);
+            (if random.below(16) == 0 { 0 } else { number }) | (random.bits() & 1) << (bits - 1)
+        }
         (Form::Around(limit), ..) => (random.bits() % (2 * limit - 1)).wrapping_sub(limit - 1) & mask,
         (Form::Shift, ..) => random.bits() % 70,
         // A number of a near exponent, perhaps the same but for the last bits, of either sign.
@@ -531,7 +568,9 @@ fn random_element(bits: u32, form: Form, before: Option<u64>, style: usize, rand
         (Form::Float(exponent, fraction), 1 | 2, None) => {
             let one = ((1u64 << (exponent - 1)) - 1) << fraction;
             let away = (random.below(2 * fraction as usize) as i64 - i64::from(fraction)) << fraction;
-            one.wrapping_add_signed(away) & mask >> 1 | (random.bits() & ((1 << fraction) - 1)) | (random.bits() & 1) << (bits - 1)
+            one.wrapping_add_signed(away) & mask >> 1
+                | (random.bits() & ((1 << fraction) - 1))
+                | (random.bits() & 1) << (bits - 1)
         }
         (Form::Integer, 1, _) => random.bits() >> random.below(64) & mask,
         (Form::Integer, 2, _) => !(random.bits() >> random.below(64)) & mask,

@@ -75,8 +75,8 @@ fn ptx(out: &mut String, case: &Case, name: &str, items: usize) -> std::fmt::Res
     writeln!(out, "\tmul.wide.u32 %offset, %item, 8;\n\tadd.s64 %results, %results, %offset;")?;
     let uses = |name: &str| case.variants.iter().any(|v| v.contains(name));
     if uses("%cell") {
-        writeln!(out, "\t.shared .align 8 .b8 cells[{}];\n\t.reg .b32 %cell, %cells;", BLOCK * 8)?;
-        writeln!(out, "\tmov.u32 %cells, cells;\n\tmov.u32 %cell, %tid.x;\n\tmad.lo.s32 %cell, %cell, 8, %cells;")?;
+        writeln!(out, "\t.shared .align 16 .b8 cells[{}];\n\t.reg .b32 %cell, %cells;", BLOCK * 16)?;
+        writeln!(out, "\tmov.u32 %cells, cells;\n\tmov.u32 %cell, %tid.x;\n\tmad.lo.s32 %cell, %cell, 16, %cells;")?;
     }
     if uses("%global") {
         let offset = case.variants.len() * case.results.len() * items * 8;
@@ -87,7 +87,11 @@ fn ptx(out: &mut String, case: &Case, name: &str, items: usize) -> std::fmt::Res
         for (r, result) in case.results.iter().enumerate() {
             let offset = (index * case.results.len() + r) * items * 8;
             match result.kind.bits() {
-                1 => writeln!(out, "\tselp.b32 %bit, 1, 0, {};\n\tst.global.u32 [%results+{offset}], %bit;", result.name)?,
+                1 => writeln!(
+                    out,
+                    "\tselp.b32 %bit, 1, 0, {};\n\tst.global.u32 [%results+{offset}], %bit;",
+                    result.name
+                )?,
                 _ => writeln!(out, "\tst.global.u{} [%results+{offset}], {};", result.kind.bytes() * 8, result.name)?,
             }
         }

@@ -63,6 +63,8 @@ pub const FAMILIES: &[Family] = &[
     family!("convert", Ptx),
     family!("packed", Ptx),
     family!("exchange", Ptx),
+    family!("video", Ptx),
+    family!("matrix", Ptx),
     family!("approximate", Ptx),
     family!("operations", Ir),
 ];
