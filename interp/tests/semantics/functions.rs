@@ -152,8 +152,11 @@ fn holds(code: &str, order: Option<Ordering>) -> Option<bool> {
     })
 }
 
-/// The truth of a comparison for each lane, combined with a predicate.
-fn truths(code: String, modifiers: &[&str], ty: &str) -> Option<(u32, Box<dyn Fn(&[u64]) -> Vec<(bool, bool)>>)> {
+/// For each lane, whether a comparison holds and whether its opposite does, combined with a predicate.
+type Truths = Box<dyn Fn(&[u64]) -> Vec<(bool, bool)>>;
+
+/// How many lanes are compared, and how.
+fn truths(code: String, modifiers: &[&str], ty: &str) -> Option<(u32, Truths)> {
     let (kind, lanes) = float_type(ty)?;
     holds(&code, None)?;
     let ftz = modifiers.contains(&"ftz");

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use ptxc::{OptLevel, Options};
 use ptxc_semantics::{Case, FAMILIES, Family, Inputs, Language, approximation, inputs, kernel, record};
 
-use crate::device::{Gpu, Launch};
+use ptxc_gpu::{Gpu, Launch};
 
 /// The kernel's name in every module.
 const KERNEL: &str = "instruction";
@@ -139,7 +139,7 @@ fn compile(gpu: &Gpu, source: &str, level: OptLevel) -> Result<String, String> {
 }
 
 fn run(gpu: &Gpu, case: &Case, inputs: &Inputs, ptx: &str) -> Result<Vec<u64>, String> {
-    let text = |error: crate::device::Error| error.to_string();
+    let text = |error: ptxc_gpu::Error| error.to_string();
     let module = gpu.load(ptx).map_err(text)?;
     let results = gpu.zeros::<u64>(kernel::result_words(case, inputs.len())).map_err(text)?;
     let mut launch = Launch::new(KERNEL, (inputs.len() / inputs::BLOCK, 1), (inputs::BLOCK, 1)).buffer(&results);

@@ -7,10 +7,10 @@
 /// Threads of a block; the number of items is a multiple.
 pub const BLOCK: usize = 128;
 /// Results of each variant that are recorded as they are.
-const SHOWN: usize = 10;
+const SHOWN: usize = 6;
 
 /// The same for approximations, twice: among the edges and among all.
-const POINTS: usize = 48;
+const POINTS: usize = 32;
 
 /// What the bits of a kind are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -265,7 +265,7 @@ fn one(kind: Kind, random: &mut Random) -> Items {
         (..=16, _) => all(kind),
         // Each half takes every value, not the same as the other.
         (32, Form::Float(..)) if elements == 2 => {
-            (0..=0xffff).map(|x| (x * 0x9e37 + 0x79b9) % 0x1_0000 << 16 | x).collect()
+            (0..=0xffff).map(|x| (((x * 0x9e37 + 0x79b9) % 0x1_0000) << 16) | x).collect()
         }
         _ => {
             let mut values = edges(kind, random);
@@ -431,7 +431,7 @@ fn unary(kind: Kind, random: &mut Random) -> Vec<u64> {
             for e in (0..=top).filter(near) {
                 for (lost, offset) in HALFWAY {
                     let lost = if *lost > 23 { 0 } else { fraction.saturating_sub(*lost) };
-                    let kept = random.bits() % unit >> lost << lost;
+                    let kept = ((random.bits() % unit) >> lost) << lost;
                     let half = if lost == 0 { 0 } else { 1u64 << (lost - 1) };
                     let mantissa = (kept | half).wrapping_add_signed(*offset) % unit;
                     list.push(e << fraction | mantissa | (random.bits() & 1) << (bits - 1));
@@ -442,7 +442,7 @@ fn unary(kind: Kind, random: &mut Random) -> Vec<u64> {
             for length in 0..bits {
                 for kept in [8, 11, 24, 53] {
                     for offset in [-1, 0, 1] {
-                        let value = 1u64 << length | random.bits() % (1u64 << length).max(1);
+                        let value = (1u64 << length) | (random.bits() % (1u64 << length).max(1));
                         let lost = (length + 1).saturating_sub(kept);
                         let half = if lost == 0 { 0 } else { 1u64 << (lost - 1) };
                         let value = ((value >> lost << lost) | half).wrapping_add_signed(offset);
@@ -515,7 +515,7 @@ fn beside_limit(exponent: u32, fraction: u32, index: usize, before: Option<u64>,
         return sign | ((bias + away) as u64) << fraction | mantissa(random);
     };
     if index > 1 {
-        return sign | random.bits() % 3;
+        return sign | (random.bits() % 3);
     }
     // In double precision with the exponents taken apart, so that f64 fits too.
     let of = |bits: u64| 1.0 + (bits & ((1 << fraction) - 1)) as f64 / (1u64 << fraction) as f64;

@@ -45,8 +45,8 @@ fn register(kind: Kind) -> &'static str {
         1 => ".pred",
         // A few instructions take no wider register.
         8 if kind.name() == "b8" => ".b8",
-        ..=16 => ".b16",
-        ..=32 => ".b32",
+        2..=16 => ".b16",
+        17..=32 => ".b32",
         _ => ".b64",
     }
 }

@@ -16,7 +16,7 @@ use crate::Inputs;
 use crate::row::{Case, Language};
 
 /// Most items in a block with a hash of its own.
-const BLOCK_ITEMS: usize = 4096;
+const BLOCK_ITEMS: usize = 8192;
 /// Fewest blocks, where there are as many items.
 const BLOCKS: usize = 4;
 
@@ -256,7 +256,7 @@ mod tests {
         let hidden = (0..).find(|i| !inputs.shown.contains(i)).unwrap();
         values[2 * items + hidden] = 77;
         assert_eq!(compare(&values, 0), None);
-        assert_eq!(compare(&values, 1), Some(Difference::Blocks { starts: vec![0], items: 4096, count: 16 }));
+        assert_eq!(compare(&values, 1), Some(Difference::Blocks { starts: vec![0], items: 8192, count: 8 }));
         values[3 * items + inputs.shown[1]] = 78;
         assert!(matches!(compare(&values, 1), Some(Difference::Item { index, .. }) if index == inputs.shown[1]));
         let other = recording.compare(&case, &inputs, "other", Results { values: &values, items });

@@ -32,7 +32,7 @@ fn kernels_assemble() {
 
 /// What `ptxas` has against a text, with the lines.
 fn refusals(text: &str) -> Vec<String> {
-    let outcome = parse(text, "sm_90a".parse().unwrap()).unwrap();
+    let outcome = parse(text, "sm_90a".parse().expect("a target")).expect("ptxas runs");
     if outcome.cubin.is_some() {
         return Vec::new();
     }
