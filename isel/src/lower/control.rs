@@ -60,7 +60,7 @@ impl Lower<'_> {
         let mut regs = Vec::new();
         for (index, arg) in args.into_iter().enumerate() {
             let Some(param) = self.ir.dfg.block_params(target.block).get(index) else { break };
-            if self.uses[*param] != Uses::None {
+            if self.uses[*param] != Uses::NONE {
                 regs.extend(self.regs_of(arg));
             }
         }

@@ -64,7 +64,7 @@ impl Lower<'_> {
     /// The computing instruction behind a value that nothing else uses, when it stands in the block of its user.
     pub(super) fn single_use(&self, value: Value) -> Option<Inst> {
         let value = self.ir.dfg.resolve(value);
-        if self.uses[value] != Uses::Once || self.is_assigned(value) {
+        if self.uses[value] != Uses::ONCE || self.is_assigned(value) {
             return None;
         }
         let inst = self.pure_def(value)?;
@@ -258,10 +258,6 @@ impl generated::rules::Context for Lower<'_> {
         m.ty(mnemonic::Suffix::U8)
     }
 
-    fn logic_tree(&mut self, inst: Inst) -> Option<(u8, Value, Value, Value)> {
-        super::logic::tree(self, inst)
-    }
-
     fn has_flag_afn(&mut self, inst: Inst) -> bool {
         self.flags(inst).contains(Flags::AFN)
     }
@@ -320,10 +316,6 @@ impl generated::rules::Context for Lower<'_> {
 
     fn imm(&mut self, value: i64) -> Operand {
         Operand::Imm(value)
-    }
-
-    fn table_imm(&mut self, table: u8) -> Operand {
-        Operand::Imm(i64::from(table))
     }
 
     fn bit(&mut self, index: i64) -> Operand {

@@ -192,7 +192,7 @@ impl Lower<'_> {
         };
         let value = self.arg(inst, 0);
         let narrow = matches!(self.ty(value), Type::I8 | Type::I16 | Type::I32);
-        if !narrow || self.uses[value] != Uses::Once || self.is_assigned(value) {
+        if !narrow || self.uses[value] != Uses::ONCE || self.is_assigned(value) {
             return false;
         }
         let Some(load) = self.ir.dfg.def_inst(value) else { return false };

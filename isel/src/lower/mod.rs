@@ -15,7 +15,7 @@ mod calls;
 mod chunks;
 mod control;
 mod isle;
-mod logic;
+mod network;
 mod memory;
 mod mnemonic;
 mod parameters;
@@ -65,13 +65,17 @@ pub(crate) struct Selected {
     pub prototypes: Vec<mir::Signature>,
 }
 
-/// How often a value is used, as far as it matters.
+/// How often a value is used; more than 255 times counts as 255.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Uses {
-    #[default]
-    None,
-    Once,
-    Many,
+struct Uses(u8);
+
+impl Uses {
+    const NONE: Uses = Uses(0);
+    const ONCE: Uses = Uses(1);
+
+    fn count(self) -> u32 {
+        u32::from(self.0)
+    }
 }
 
 /// A widening load that replaces a load and the extension of its result.
@@ -99,6 +103,8 @@ pub(crate) struct Lower<'a> {
     /// Registers that are another name of one: resolved when the function is finished.
     aliases: SecondaryMap<VReg, PackedOption<VReg>>,
     uses: SecondaryMap<Value, Uses>,
+    /// How the logic of the block under selection is computed.
+    network: network::Plans,
     /// Loads that are to extend their result.
     wide_loads: FxHashMap<Inst, WideLoad>,
     /// Offsets of the stack slots of `alloca`s in entry blocks.
@@ -151,6 +157,7 @@ impl<'a> Lower<'a> {
             reg_pool: Vec::new(),
             aliases: SecondaryMap::new(),
             uses: SecondaryMap::with_capacity(ir.dfg.num_values()),
+            network: network::Plans::default(),
             wide_loads: FxHashMap::default(),
             frame: FxHashMap::default(),
             byval_params: FxHashMap::default(),
@@ -214,7 +221,7 @@ impl<'a> Lower<'a> {
             for inst in ir.layout.insts(*block) {
                 ir.dfg.for_each_use(inst, |v| {
                     let slot = &mut uses[ir.dfg.resolve(v)];
-                    *slot = if *slot == Uses::None { Uses::Once } else { Uses::Many };
+                    slot.0 = slot.0.saturating_add(1);
                 });
             }
         }
@@ -236,7 +243,7 @@ impl<'a> Lower<'a> {
             }
             for index in 0..self.ir.dfg.block_params(block).len() {
                 let param = self.ir.dfg.block_params(block)[index];
-                if self.uses[param] != Uses::None {
+                if self.uses[param] != Uses::NONE {
                     let regs = self.regs_of(param);
                     self.func.blocks[made].params.extend_from_slice(&regs);
                 }
@@ -273,6 +280,7 @@ impl<'a> Lower<'a> {
         let Some(made) = self.blocks[block].expand() else { return };
         self.emitted.clear();
         self.current_block = Some(block);
+        self.plan_network(block);
         let mut next = self.ir.layout.last_inst(block);
         while let Some(inst) = next {
             next = self.ir.layout.prev_inst(inst);
@@ -347,7 +355,11 @@ impl<'a> Lower<'a> {
 
     /// A computing instruction: the special cases the rules cannot say, then the rules.
     fn compute(&mut self, inst: Inst) {
-        if self.extend_load(inst) || self.bundle_compute(inst) || self.packed_conversion(inst) {
+        if self.extend_load(inst)
+            || self.bundle_compute(inst)
+            || self.packed_conversion(inst)
+            || self.planned(inst)
+        {
             return;
         }
         match isle::lower(self, inst) {

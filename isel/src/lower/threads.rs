@@ -97,7 +97,7 @@ impl Lower<'_> {
     }
 
     fn is_used(&self, value: ptxc_ir::Value) -> bool {
-        self.uses[value] != super::Uses::None
+        self.uses[value] != super::Uses::NONE
     }
 
     /// `bar` is the aligned form, `barrier` the one that needs no convergence.

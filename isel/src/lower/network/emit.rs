@@ -1,0 +1,131 @@
+//! Selects what has a plan.
+
+use ptxc_ir::{Inst, Value};
+use ptxc_mir::{Operand, RegClass, VReg};
+use ptxc_targets::tok;
+use smallvec::SmallVec;
+
+use super::bytes::{self, Word, WordPlan};
+use super::{Plan, Source};
+use crate::lower::Lower;
+
+impl Lower<'_> {
+    /// Selects an operation that has a plan. Tells whether it did.
+    pub(in crate::lower) fn planned(&mut self, inst: Inst) -> bool {
+        let Some(plan) = self.network.plans.get(&inst).cloned() else { return false };
+        if let Plan::Bytes(words) = &plan {
+            let parts: SmallVec<[VReg; 2]> = words.iter().map(|word| self.emit_word(word)).collect();
+            let result = if let [only] = parts[..] { only } else { self.pack(RegClass::B64, &parts) };
+            self.bind(inst, &[result]);
+            return true;
+        }
+        let result = match self.planned_class(inst) {
+            Some(RegClass::B32) => {
+                let operands = plan.sources().map(|source| self.word(source)).collect();
+                self.emit_tables(&plan, operands)
+            }
+            Some(RegClass::B64) => {
+                let halves: SmallVec<[[Operand; 2]; 5]> = plan.sources().map(|source| self.word_halves(source)).collect();
+                let parts = [0, 1].map(|half| self.emit_tables(&plan, halves.iter().map(|h| h[half]).collect()));
+                self.pack(RegClass::B64, &parts)
+            }
+            _ => return false,
+        };
+        self.bind(inst, &[result]);
+        true
+    }
+
+    fn word(&mut self, source: Source) -> Operand {
+        match source {
+            Source::Constant(bits) => Operand::Imm(bits),
+            Source::Value(value) => Operand::Use(self.reg_of(value)),
+        }
+    }
+
+    /// The low and the high word of 64 bits.
+    fn word_halves(&mut self, source: Source) -> [Operand; 2] {
+        match source {
+            Source::Constant(bits) => [Operand::Imm(i64::from(bits as i32)), Operand::Imm(bits >> 32)],
+            Source::Value(value) => {
+                let reg = self.reg_of(value);
+                let parts = self.unpack(reg, RegClass::B32);
+                [Operand::Use(parts[0]), Operand::Use(parts[1])]
+            }
+        }
+    }
+
+    fn emit_tables(&mut self, plan: &Plan, operands: SmallVec<[Operand; 5]>) -> VReg {
+        match plan {
+            Plan::One(table, _) => self.emit_table(*table, &operands),
+            Plan::Two(inner, _, outer, _) => {
+                let (inside, beside) = operands.split_at(3);
+                let inner = self.emit_table(*inner, inside);
+                let mut operands: SmallVec<[Operand; 3]> = SmallVec::from_slice(&[Operand::Use(inner)]);
+                operands.extend_from_slice(beside);
+                self.emit_table(*outer, &operands)
+            }
+            Plan::Bytes(_) => self.load_immediate(RegClass::B32, 0),
+        }
+    }
+
+    /// `lop3`, or the plain instruction that a table of fewer than three operands is. The table is the one of PTX.
+    fn emit_table(&mut self, table: u8, operands: &[Operand]) -> VReg {
+        let out = self.new_reg(RegClass::B32);
+        let plain = match (operands, table) {
+            ([_, _], 0xc0) => Some(tok::AND),
+            ([_, _], 0xfc) => Some(tok::OR),
+            ([_, _], 0x3c) => Some(tok::XOR),
+            ([_], 0x0f) => Some(tok::NOT),
+            _ => None,
+        };
+        let mut list: SmallVec<[Operand; 6]> = SmallVec::from_slice(&[Operand::Def(out)]);
+        list.extend_from_slice(operands);
+        match plain {
+            Some(head) => self.emit_toks(&[head, tok::B32], &list),
+            None => {
+                let last = operands.last().copied().unwrap_or(Operand::Imm(0));
+                list.resize(4, last);
+                list.push(Operand::Imm(i64::from(table)));
+                self.emit_toks(&[tok::LOP3, tok::B32], &list);
+            }
+        }
+        out
+    }
+
+    /// The register of a word arranged from bytes.
+    fn emit_word(&mut self, plan: &WordPlan) -> VReg {
+        let steps = match plan {
+            WordPlan::Ready(Word::Constant(bits)) => return self.load_immediate(RegClass::B32, i64::from(*bits as i32)),
+            WordPlan::Ready(word) => {
+                let operand = self.word_operand(*word);
+                return operand.used().unwrap_or_else(|| self.new_reg(RegClass::B32));
+            }
+            WordPlan::Steps(steps) => steps,
+        };
+        let mut results: SmallVec<[VReg; 4]> = SmallVec::new();
+        for step in steps {
+            let [a, b] = [step.a, step.b].map(|source| match source {
+                bytes::Source::Word(word) => self.word_operand(word),
+                bytes::Source::Step(number) => Operand::Use(results[usize::from(number)]),
+            });
+            let out = self.new_reg(RegClass::B32);
+            let selector = Operand::Imm(i64::from(step.selector));
+            self.emit_toks(&[tok::PRMT, tok::B32], &[Operand::Def(out), a, b, selector]);
+            results.push(out);
+        }
+        results.last().copied().unwrap_or_else(|| self.new_reg(RegClass::B32))
+    }
+
+    fn word_operand(&mut self, word: Word) -> Operand {
+        match word {
+            Word::Constant(bits) => Operand::Imm(i64::from(bits as i32)),
+            Word::Of(number, half) => {
+                let reg = self.reg_of(Value::from_u32(number));
+                match self.func.class(reg) {
+                    RegClass::B64 => Operand::Use(self.unpack(reg, RegClass::B32)[usize::from(half)]),
+                    _ => Operand::Use(reg),
+                }
+            }
+        }
+    }
+}
