@@ -77,6 +77,12 @@ impl Bytes {
         &self.bytes[..self.len()]
     }
 
+    /// Whether any is a byte of the value of that number; so is a value of no known bytes.
+    pub fn is_made_of(&self, number: u32) -> bool {
+        let own = |byte: &Byte| matches!(byte.word(), Some(Word::Of(n, _)) if n == number);
+        self.len == 0 || self.as_slice().iter().any(own)
+    }
+
     /// The bytes of a mask of whole bytes; `None` for other masks.
     pub fn masked(&self, mask: u64) -> Option<Bytes> {
         let whole = (0..self.len()).all(|i| matches!(mask >> (8 * i) & 0xff, 0 | 0xff));

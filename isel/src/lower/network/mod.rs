@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 use super::Lower;
 use crate::regs;
-use bytes::{Byte, Bytes, Word, WordPlan};
+use bytes::{Bytes, Word, WordPlan};
 use cuts::{Cut, Cuts, Form, INSTRUCTION, Leaf};
 
 /// Tables of the operands of `lop3` in their order (PTX ISA: immLut).
@@ -182,6 +182,7 @@ impl Lower<'_> {
         }
         let bytes = self.bytes_of(inst, result, plans);
         if self.planned_class(inst).is_some()
+            && self.sees_through_an_operand(inst, plans)
             && let Some((arranged, price)) = self.arrangement(&bytes, result, plans)
             && price < cost
         {
@@ -199,6 +200,14 @@ impl Lower<'_> {
             cuts.keep(Cut::leaf(Leaf { number: result.as_u32(), cost: share, constant: false }));
         }
         plans.nodes[number] = Node { cuts, bytes, inner_uses: wanted, share };
+    }
+
+    /// Whether an operand is made of other values' bytes: else the operation alone is what its own rule is for.
+    fn sees_through_an_operand(&self, inst: Inst, plans: &Plans) -> bool {
+        self.ir.dfg.args(inst).iter().any(|operand| {
+            let value = self.ir.dfg.resolve(*operand);
+            plans.node(value).is_some_and(|node| !node.bytes.is_made_of(value.as_u32()))
+        })
     }
 
     fn operand_shares(&self, inst: Inst, plans: &Plans) -> u32 {
@@ -321,8 +330,7 @@ impl Lower<'_> {
 
     /// How a result is arranged from words and what that costs; `None` when it is made of itself.
     fn arrangement(&self, bytes: &Bytes, result: Value, plans: &Plans) -> Option<(SmallVec<[WordPlan; 2]>, u32)> {
-        let itself = |byte: &Byte| matches!(byte.word(), Some(Word::Of(number, _)) if number == result.as_u32());
-        if bytes.len() < 4 || bytes.as_slice().iter().any(itself) || !self.is_of_words(bytes) {
+        if bytes.len() < 4 || bytes.is_made_of(result.as_u32()) || !self.is_of_words(bytes) {
             return None;
         }
         let zeros = |word: Word| match word {
