@@ -59,6 +59,11 @@ impl Bytes {
         })
     }
 
+    /// The bytes of a word.
+    pub fn of(bytes: &[Byte; 4]) -> Bytes {
+        Bytes::from_fn(4, |i| bytes[i])
+    }
+
     fn from_fn(len: usize, f: impl Fn(usize) -> Byte) -> Bytes {
         let mut bytes = [Byte::Zero; 8];
         for (i, byte) in bytes.iter_mut().enumerate().take(len) {
@@ -200,6 +205,7 @@ impl WordPlan {
 
     /// `zeros` tells which bytes of a word are known to be zero.
     fn new(bytes: &[Byte], zeros: impl Fn(Word) -> u8) -> WordPlan {
+        let bytes = &gather_constants(bytes)[..];
         let mut words: SmallVec<[Word; 5]> = SmallVec::new();
         for byte in bytes {
             if let Byte::Of(word, _) | Byte::Sign(word, _) = byte
@@ -216,6 +222,10 @@ impl WordPlan {
         };
         if bytes.len() == 4 && bytes.iter().enumerate().all(own) {
             return WordPlan::Ready(first);
+        }
+        if let ([only], Word::Constant(bits)) = (&words[..], first) {
+            debug_assert_eq!(*only, first);
+            return WordPlan::Ready(Word::Constant(bits));
         }
         // A zero comes out of a word that has one, else from a word of zeros.
         let needs_zero = bytes.contains(&Byte::Zero);
@@ -236,6 +246,22 @@ impl WordPlan {
             .collect();
         WordPlan::Steps(steps(&places, &words))
     }
+}
+
+/// Bytes with those that are constant out of one word, in which each stands in its place and the others are zero.
+fn gather_constants(bytes: &[Byte]) -> SmallVec<[Byte; 4]> {
+    let value = |byte: Byte| match byte {
+        Byte::Of(Word::Constant(bits), at) => Some((bits >> (8 * at)) as u8),
+        Byte::Sign(Word::Constant(bits), at) => Some(((bits >> (8 * at)) as i8 >> 7) as u8),
+        _ => None,
+    };
+    let word = bytes.iter().enumerate().fold(0, |w, (i, byte)| w | u32::from(value(*byte).unwrap_or(0)) << (8 * i));
+    let gathered = |(i, byte): (usize, &Byte)| match value(*byte) {
+        Some(0) => Byte::Zero,
+        Some(_) => Byte::Of(Word::Constant(word), i as u8),
+        None => *byte,
+    };
+    bytes.iter().enumerate().map(gathered).collect()
 }
 
 /// The lowest byte of a set.
@@ -366,6 +392,20 @@ mod tests {
         let a = Word::Of(3, 0);
         let bytes = [Byte::Of(a, 0), Byte::Of(a, 1), Byte::Of(a, 2), Byte::Zero];
         assert_eq!(WordPlan::new(&bytes, |_| 8), WordPlan::Ready(a));
+    }
+
+    #[test]
+    fn constants_are_one_word() {
+        let of = |bits, at| Byte::Of(Word::Constant(bits), at);
+        let all = [of(77, 0), of(151, 0), Byte::Sign(Word::Constant(0x80), 0), Byte::Zero];
+        assert_eq!(WordPlan::new(&all, |_| 0), WordPlan::Ready(Word::Constant(0x00ff_974d)));
+        let some = [of(77, 0), Byte::Of(Word::Of(0, 0), 3), of(0x1200, 1), Byte::Zero];
+        let zeros = |word: Word| match word {
+            Word::Constant(bits) => (0..4).fold(0, |z, i| z | u8::from(bits >> (8 * i) & 0xff == 0) << i),
+            Word::Of(..) => 0,
+        };
+        let plan = WordPlan::new(&some, zeros);
+        assert_eq!((plan.instructions(), run(&plan)), (1, wanted(&some)));
     }
 
     #[test]

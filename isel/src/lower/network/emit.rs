@@ -2,10 +2,11 @@
 
 use ptxc_ir::{Inst, Value};
 use ptxc_mir::{Operand, RegClass, VReg};
-use ptxc_targets::tok;
+use ptxc_targets::{Tok, tok};
 use smallvec::SmallVec;
 
 use super::bytes::{self, Word, WordPlan};
+use super::dot::{Dot, Term};
 use super::{Plan, Source};
 use crate::lower::Lower;
 
@@ -16,6 +17,11 @@ impl Lower<'_> {
         if let Plan::Bytes(words) = &plan {
             let parts: SmallVec<[VReg; 2]> = words.iter().map(|word| self.emit_word(word)).collect();
             let result = if let [only] = parts[..] { only } else { self.pack(RegClass::B64, &parts) };
+            self.bind(inst, &[result]);
+            return true;
+        }
+        if let Plan::Dot(dot) = &plan {
+            let result = self.emit_dot(dot);
             self.bind(inst, &[result]);
             return true;
         }
@@ -64,7 +70,7 @@ impl Lower<'_> {
                 operands.extend_from_slice(beside);
                 self.emit_table(*outer, &operands)
             }
-            Plan::Bytes(_) => self.load_immediate(RegClass::B32, 0),
+            Plan::Bytes(_) | Plan::Dot(_) => self.load_immediate(RegClass::B32, 0),
         }
     }
 
@@ -90,6 +96,38 @@ impl Lower<'_> {
             }
         }
         out
+    }
+
+    fn emit_dot(&mut self, dot: &Dot) -> VReg {
+        let mut sum: Option<Operand> = None;
+        for term in &dot.rest {
+            sum = Some(match (*term, sum) {
+                (Term::Value(value), None) => self.source(value),
+                (Term::Value(value), Some(sum)) => {
+                    let value = self.source(value);
+                    self.emit_sum(&[tok::ADD, tok::S32], &[sum, value])
+                }
+                (Term::Product(a, b), sum) => {
+                    let (a, b) = (self.source(a), self.source(b));
+                    self.emit_sum(&[tok::MAD, tok::LO, tok::S32], &[a, b, sum.unwrap_or(Operand::Imm(0))])
+                }
+            });
+        }
+        let mut sum = sum.unwrap_or(Operand::Imm(0));
+        for group in &dot.groups {
+            let [a, b] = [0, 1].map(|side| Operand::Use(self.emit_word(&group.words[side])));
+            let kind = group.signed.map(|signed| if signed { tok::S32 } else { tok::U32 });
+            sum = self.emit_sum(&[tok::DP4A, kind[0], kind[1]], &[a, b, sum]);
+        }
+        sum.used().unwrap_or_else(|| self.new_reg(RegClass::B32))
+    }
+
+    fn emit_sum(&mut self, toks: &[Tok], sources: &[Operand]) -> Operand {
+        let out = self.new_reg(RegClass::B32);
+        let mut operands: SmallVec<[Operand; 4]> = SmallVec::from_slice(&[Operand::Def(out)]);
+        operands.extend_from_slice(sources);
+        self.emit_toks(toks, &operands);
+        Operand::Use(out)
     }
 
     /// The register of a word arranged from bytes.

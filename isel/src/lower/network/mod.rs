@@ -8,6 +8,7 @@
 
 mod bytes;
 mod cuts;
+mod dot;
 mod emit;
 mod table;
 #[cfg(test)]
@@ -43,6 +44,8 @@ enum Plan {
     Two(u8, [Source; 3], u8, SmallVec<[Source; 2]>),
     /// Words arranged from bytes, low first.
     Bytes(SmallVec<[WordPlan; 2]>),
+    /// A sum with products of bytes.
+    Dot(Box<dot::Dot>),
 }
 
 /// An operation of the block that is logic or moves bytes.
@@ -169,7 +172,7 @@ impl Lower<'_> {
     fn plan_one(&mut self, inst: Inst, plans: &mut Plans) {
         let Some(result) = self.ir.dfg.first_result(inst) else { return };
         let Some(number) = plans.numbers.get(&result).map(|n| *n as usize) else { return };
-        let mut cost = INSTRUCTION + self.operand_shares(inst, plans);
+        let mut cost = self.own_cost(inst, plans);
         let mut plan = None;
         let mut cuts = self.logic_cuts(inst, plans);
         if let Some(best) = cuts.as_ref().and_then(Cuts::best) {
@@ -187,6 +190,12 @@ impl Lower<'_> {
             && price < cost
         {
             plan = Some(Plan::Bytes(arranged));
+            cost = price;
+        }
+        if let Some((dot, price)) = self.dot(inst, plans)
+            && price < cost
+        {
+            plan = Some(Plan::Dot(Box::new(dot)));
             cost = price;
         }
         if let Some(plan) = plan {
@@ -210,9 +219,21 @@ impl Lower<'_> {
         })
     }
 
-    fn operand_shares(&self, inst: Inst, plans: &Plans) -> u32 {
-        let args = self.ir.dfg.args(inst).iter();
-        args.filter_map(|v| plans.node(self.ir.dfg.resolve(*v))).map(|n| n.share).fold(0, u32::saturating_add)
+    /// What an operation costs by its own instruction. A product that goes into a sum is part of the sum's.
+    fn own_cost(&self, inst: Inst, plans: &Plans) -> u32 {
+        let mut cost = INSTRUCTION;
+        let mut fused = self.ir.dfg.insts[inst].op == Opcode::Add;
+        for operand in self.ir.dfg.args(inst) {
+            let value = self.ir.dfg.resolve(*operand);
+            let Some(node) = plans.node(value) else { continue };
+            cost = cost.saturating_add(node.share);
+            let is_product = self.ir.dfg.def_inst(value).is_some_and(|i| self.ir.dfg.insts[i].op == Opcode::Mul);
+            if fused && is_product && node.share >= INSTRUCTION {
+                fused = false;
+                cost -= INSTRUCTION;
+            }
+        }
+        cost
     }
 
     /// The cuts of a logic operation.
@@ -333,16 +354,7 @@ impl Lower<'_> {
         if bytes.len() < 4 || bytes.is_made_of(result.as_u32()) || !self.is_of_words(bytes) {
             return None;
         }
-        let zeros = |word: Word| match word {
-            Word::Constant(bits) => (0..4).fold(0, |z, i| z | u8::from(bits >> (8 * i) & 0xff == 0) << i),
-            Word::Of(number, half) => {
-                let value = Value::from_u32(number);
-                let len = byte_count(self.ty(value)).unwrap_or(0);
-                let zero = self.ir.dfg.def_inst(value).map_or(0, |inst| self.zero_bytes(inst, len));
-                zero >> (4 * half) & 15
-            }
-        };
-        let words = bytes.plans(zeros);
+        let words = bytes.plans(|word| self.known_zeros(word));
         let mut cost = words.iter().map(|w| w.instructions() * INSTRUCTION).fold(0, u32::saturating_add);
         let mut paid: SmallVec<[u32; 8]> = SmallVec::new();
         for word in words.iter().flat_map(WordPlan::words) {
@@ -363,7 +375,7 @@ impl Plan {
         let (first, second): (&[Source], &[Source]) = match self {
             Plan::One(_, sources) => (sources, &[]),
             Plan::Two(_, inner, _, beside) => (inner, beside),
-            Plan::Bytes(_) => (&[], &[]),
+            Plan::Bytes(_) | Plan::Dot(_) => (&[], &[]),
         };
         first.iter().chain(second).copied()
     }

@@ -1,0 +1,249 @@
+//! Sums of products of bytes as `dp4a` (PTX ISA 9.7.1, dp4a), in whatever order they are added.
+
+use ptxc_ir::{Inst, Opcode, Type, Value};
+use smallvec::SmallVec;
+
+use super::bytes::{Byte, Bytes, Word, WordPlan};
+use super::cuts::INSTRUCTION;
+use super::{Plans, byte_count};
+use crate::lower::{Lower, Uses};
+
+/// Most terms of a sum that are looked at together; the sum of further ones is a term.
+const MAX_TERMS: usize = 32;
+
+/// A sum with products of bytes in it.
+#[derive(Clone)]
+pub(in crate::lower) struct Dot {
+    /// Each one `dp4a`, added to what is before.
+    pub groups: SmallVec<[Group; 2]>,
+    /// The other terms.
+    pub rest: SmallVec<[Term; 4]>,
+}
+
+/// Up to four products.
+#[derive(Clone)]
+pub(in crate::lower) struct Group {
+    /// Whether the bytes of each side are signed.
+    pub signed: [bool; 2],
+    /// The words of both sides.
+    pub words: [WordPlan; 2],
+}
+
+/// A term of a sum.
+#[derive(Clone, Copy)]
+pub(in crate::lower) enum Term {
+    Value(Value),
+    /// A product that only the sum wants.
+    Product(Value, Value),
+}
+
+/// A factor that is a byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Factor {
+    word: Word,
+    at: u8,
+    signed: bool,
+    /// It is as good as one of the other sign.
+    either: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Product {
+    factors: [Factor; 2],
+    term: Term,
+}
+
+impl Lower<'_> {
+    /// The sum that an addition is, with its cost, when products of bytes in it become `dp4a`.
+    pub(super) fn dot(&self, inst: Inst, plans: &Plans) -> Option<(Dot, u32)> {
+        let data = &self.ir.dfg.insts[inst];
+        if data.op != Opcode::Add || data.ty != Type::I32 || self.env.target.sm() < 61 {
+            return None;
+        }
+        let mut products: SmallVec<[Product; 8]> = SmallVec::new();
+        let mut rest: SmallVec<[Term; 4]> = SmallVec::new();
+        for value in self.terms(inst, plans) {
+            match self.product(value, plans) {
+                Some(product) => products.push(product),
+                None => rest.push(self.other_term(value, plans)),
+            }
+        }
+        if products.len() < 2 {
+            return None;
+        }
+        products.sort_by_key(|p| (p.factors.map(|f| f.signed), p.factors.map(|f| order(f.word)), p.factors[0].at));
+        let mut groups: SmallVec<[Group; 2]> = SmallVec::new();
+        let mut at = 0;
+        while at < products.len() {
+            let len = group_length(&products[at..]);
+            let members = &products[at..at + len];
+            at += len;
+            match members {
+                [single] => rest.push(single.term),
+                _ => groups.push(self.group(members)),
+            }
+        }
+        if groups.is_empty() {
+            return None;
+        }
+        let cost = self.dot_cost(&groups, &rest, plans);
+        Some((Dot { groups, rest }, cost))
+    }
+
+    /// The terms of a sum: what is added, through additions that only this sum wants.
+    fn terms(&self, inst: Inst, plans: &Plans) -> SmallVec<[Value; 16]> {
+        let mut terms: SmallVec<[Value; 16]> = SmallVec::new();
+        terms.push(self.arg(inst, 0));
+        terms.push(self.arg(inst, 1));
+        let mut next = 0;
+        while next < terms.len() {
+            match self.inner(terms[next], Opcode::Add, plans) {
+                Some(inner) if terms.len() < MAX_TERMS => {
+                    terms[next] = self.arg(inner, 0);
+                    terms.push(self.arg(inner, 1));
+                }
+                _ => next += 1,
+            }
+        }
+        terms
+    }
+
+    /// The operation of the block behind a value that nothing else wants.
+    fn inner(&self, value: Value, op: Opcode, plans: &Plans) -> Option<Inst> {
+        plans.node(value)?;
+        let inst = self.ir.dfg.def_inst(value)?;
+        (self.ir.dfg.insts[inst].op == op && self.uses[value] == Uses::ONCE && !self.is_assigned(value)).then_some(inst)
+    }
+
+    fn other_term(&self, value: Value, plans: &Plans) -> Term {
+        match self.inner(value, Opcode::Mul, plans) {
+            Some(inst) => Term::Product(self.arg(inst, 0), self.arg(inst, 1)),
+            None => Term::Value(value),
+        }
+    }
+
+    fn product(&self, value: Value, plans: &Plans) -> Option<Product> {
+        let inst = self.inner(value, Opcode::Mul, plans)?;
+        let (a, b) = (self.arg(inst, 0), self.arg(inst, 1));
+        let (mut x, mut y) = (self.factor(a, plans)?, self.factor(b, plans)?);
+        // A factor that fits both kinds takes the other one's.
+        if x.either {
+            x.signed = y.signed && !y.either;
+        }
+        if y.either {
+            y.signed = x.signed && !x.either;
+        }
+        let swap = (!x.signed, order(x.word)) > (!y.signed, order(y.word));
+        let factors = if swap { [y, x] } else { [x, y] };
+        Some(Product { factors, term: Term::Product(a, b) })
+    }
+
+    /// A value that is a byte, extended.
+    fn factor(&self, value: Value, plans: &Plans) -> Option<Factor> {
+        if let Some(number) = self.const_i64(value) {
+            let word = Word::Constant(number as u32);
+            return (-128..256).contains(&number).then_some(Factor {
+                word,
+                at: 0,
+                signed: number < 0,
+                either: (0..128).contains(&number),
+            });
+        }
+        let bytes = self.operand_bytes(value, plans)?;
+        let [Byte::Of(word, at), upper @ ..] = bytes.as_slice() else { return None };
+        if upper.iter().all(|b| *b == Byte::Zero) {
+            return Some(Factor { word: *word, at: *at, signed: false, either: false });
+        }
+        let extended = self.ir.dfg.def_inst(value).is_some_and(|inst| {
+            self.ir.dfg.insts[inst].op == Opcode::Sext && self.arg_type(inst, 0) == Type::I8
+        });
+        let signs = upper.iter().all(|b| *b == Byte::Sign(*word, *at));
+        (signs || extended).then_some(Factor { word: *word, at: *at, signed: true, either: false })
+    }
+
+    /// One `dp4a` of the products. Where a side's bytes are of one word in different places, each product goes where that
+    /// side's byte is, and the word is taken as it stands.
+    fn group(&self, members: &[Product]) -> Group {
+        let ways = [None, Some(0), Some(1)].into_iter().filter_map(|side| self.words(members, side));
+        let cost = |words: &[WordPlan; 2]| words[0].instructions() + words[1].instructions();
+        let words = ways.min_by_key(cost).unwrap_or_else(|| [0, 1].map(|_| WordPlan::Ready(Word::Constant(0))));
+        Group { signed: members[0].factors.map(|f| f.signed), words }
+    }
+
+    fn words(&self, members: &[Product], kept: Option<usize>) -> Option<[WordPlan; 2]> {
+        let mut sides = [[Byte::Zero; 4]; 2];
+        let mut taken = 0u8;
+        for (index, product) in members.iter().enumerate() {
+            let place = kept.map_or(index, |side| usize::from(product.factors[side].at));
+            if taken >> place & 1 == 1 || kept.is_some_and(|s| product.factors[s].word != members[0].factors[s].word) {
+                return None;
+            }
+            taken |= 1 << place;
+            for (side, bytes) in sides.iter_mut().enumerate() {
+                bytes[place] = Byte::Of(product.factors[side].word, product.factors[side].at);
+            }
+        }
+        if let Some(side) = kept {
+            // What stands in the other places is multiplied by zero.
+            let word = members[0].factors[side].word;
+            sides[side] = [0, 1, 2, 3].map(|at| Byte::Of(word, at));
+        }
+        let plan = |side: [Byte; 4]| Bytes::of(&side).plans(|word| self.known_zeros(word)).into_iter().next();
+        let [a, b] = sides.map(plan);
+        Some([a?, b?])
+    }
+
+    fn dot_cost(&self, groups: &[Group], rest: &[Term], plans: &Plans) -> u32 {
+        let steps = groups.iter().map(|g| 1 + g.words[0].instructions() + g.words[1].instructions()).sum::<u32>();
+        let mut cost = (steps + (rest.len() as u32).saturating_sub(1)) * INSTRUCTION;
+        let mut paid: SmallVec<[Value; 16]> = SmallVec::new();
+        let mut pay = |value: Value| {
+            if !paid.contains(&value) {
+                paid.push(value);
+                cost = cost.saturating_add(plans.node(value).map_or(0, |n| n.share));
+            }
+        };
+        for word in groups.iter().flat_map(|g| &g.words).flat_map(WordPlan::words) {
+            if let Word::Of(number, _) = word {
+                pay(Value::from_u32(number));
+            }
+        }
+        for term in rest {
+            match *term {
+                Term::Value(value) => pay(value),
+                Term::Product(a, b) => [a, b].into_iter().for_each(&mut pay),
+            }
+        }
+        cost
+    }
+
+    /// Bytes of a word that are known to be zero.
+    pub(super) fn known_zeros(&self, word: Word) -> u8 {
+        match word {
+            Word::Constant(bits) => (0..4).fold(0, |z, i| z | u8::from(bits >> (8 * i) & 0xff == 0) << i),
+            Word::Of(number, half) => {
+                let value = Value::from_u32(number);
+                let len = byte_count(self.ty(value)).unwrap_or(0);
+                let zero = self.ir.dfg.def_inst(value).map_or(0, |inst| self.zero_bytes(inst, len));
+                zero >> (4 * half) & 15
+            }
+        }
+    }
+}
+
+/// An order of words that does not depend on anything but the function.
+fn order(word: Word) -> (u32, u32) {
+    match word {
+        Word::Of(number, half) => (number, u32::from(half)),
+        Word::Constant(bits) => (u32::MAX, bits),
+    }
+}
+
+/// How many of the first products go into one group: those of the same words together, as far as there are.
+fn group_length(products: &[Product]) -> usize {
+    let signs = products[0].factors.map(|f| f.signed);
+    let words = products[0].factors.map(|f| f.word);
+    let alike = |p: &&Product| p.factors.map(|f| f.signed) == signs;
+    let kin = products.iter().take_while(alike).take_while(|p| p.factors.map(|f| f.word) == words).take(4).count();
+    if kin > 1 { kin } else { products.iter().take_while(alike).take(4).count() }
+}
