@@ -230,6 +230,30 @@ impl generated::rules::Context for Lower<'_> {
         self.const_i64(value).filter(|n| matches!(n, 0 | 8 | 16 | 24))
     }
 
+    fn no_signed_wrap(&mut self, inst: Inst) -> bool {
+        self.flags(inst).contains(Flags::NSW)
+    }
+
+    fn difference(&mut self, inst: Inst) -> Option<(bool, Value, Value)> {
+        self.absolute_difference(inst)
+    }
+
+    fn pair_left(&mut self, inst: Inst) -> Option<(Value, Value, Value)> {
+        self.funnel(inst, Opcode::Shl)
+    }
+
+    fn pair_right(&mut self, inst: Inst) -> Option<(Value, Value, Value)> {
+        self.funnel(inst, Opcode::Lshr)
+    }
+
+    fn low_mask(&mut self, inst: Inst) -> Option<Value> {
+        self.mask_of_low_bits(inst)
+    }
+
+    fn low_part(&mut self, inst: Inst) -> Option<(Value, Value)> {
+        self.kept_low_bits(inst)
+    }
+
     fn field(&mut self, field: Field) -> (Operand, Operand) {
         (Operand::Imm(field.0), Operand::Imm(field.1))
     }

@@ -15,11 +15,12 @@ mod calls;
 mod chunks;
 mod control;
 mod isle;
-mod network;
 mod memory;
 mod mnemonic;
+mod network;
 mod parameters;
 mod requirements;
+mod shapes;
 mod target_ops;
 mod threads;
 mod values;
@@ -355,11 +356,7 @@ impl<'a> Lower<'a> {
 
     /// A computing instruction: the special cases the rules cannot say, then the rules.
     fn compute(&mut self, inst: Inst) {
-        if self.extend_load(inst)
-            || self.bundle_compute(inst)
-            || self.packed_conversion(inst)
-            || self.planned(inst)
-        {
+        if self.extend_load(inst) || self.bundle_compute(inst) || self.packed_conversion(inst) || self.planned(inst) {
             return;
         }
         match isle::lower(self, inst) {

@@ -154,9 +154,11 @@ impl Lower<'_> {
         if upper.iter().all(|b| *b == Byte::Zero) {
             return Some(Factor { word: *word, at: *at, signed: false, either: false });
         }
-        let extended = self.ir.dfg.def_inst(value).is_some_and(|inst| {
-            self.ir.dfg.insts[inst].op == Opcode::Sext && self.arg_type(inst, 0) == Type::I8
-        });
+        let extended = self
+            .ir
+            .dfg
+            .def_inst(value)
+            .is_some_and(|inst| self.ir.dfg.insts[inst].op == Opcode::Sext && self.arg_type(inst, 0) == Type::I8);
         let signs = upper.iter().all(|b| *b == Byte::Sign(*word, *at));
         (signs || extended).then_some(Factor { word: *word, at: *at, signed: true, either: false })
     }

@@ -31,7 +31,8 @@ impl Lower<'_> {
                 self.emit_tables(&plan, operands)
             }
             Some(RegClass::B64) => {
-                let halves: SmallVec<[[Operand; 2]; 5]> = plan.sources().map(|source| self.word_halves(source)).collect();
+                let halves: SmallVec<[[Operand; 2]; 5]> =
+                    plan.sources().map(|source| self.word_halves(source)).collect();
                 let parts = [0, 1].map(|half| self.emit_tables(&plan, halves.iter().map(|h| h[half]).collect()));
                 self.pack(RegClass::B64, &parts)
             }
@@ -133,7 +134,9 @@ impl Lower<'_> {
     /// The register of a word arranged from bytes.
     fn emit_word(&mut self, plan: &WordPlan) -> VReg {
         let steps = match plan {
-            WordPlan::Ready(Word::Constant(bits)) => return self.load_immediate(RegClass::B32, i64::from(*bits as i32)),
+            WordPlan::Ready(Word::Constant(bits)) => {
+                return self.load_immediate(RegClass::B32, i64::from(*bits as i32));
+            }
             WordPlan::Ready(word) => {
                 let operand = self.word_operand(*word);
                 return operand.used().unwrap_or_else(|| self.new_reg(RegClass::B32));

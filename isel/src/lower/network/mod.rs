@@ -272,7 +272,8 @@ impl Lower<'_> {
     fn bytes_of(&self, inst: Inst, result: Value, plans: &Plans) -> Bytes {
         let data = &self.ir.dfg.insts[inst];
         let Some(len) = byte_count(data.ty) else { return Bytes::own(result.as_u32(), 0, 0) };
-        self.moved_bytes(inst, len, plans).unwrap_or_else(|| Bytes::own(result.as_u32(), len, self.zero_bytes(inst, len)))
+        self.moved_bytes(inst, len, plans)
+            .unwrap_or_else(|| Bytes::own(result.as_u32(), len, self.zero_bytes(inst, len)))
     }
 
     fn moved_bytes(&self, inst: Inst, len: usize, plans: &Plans) -> Option<Bytes> {

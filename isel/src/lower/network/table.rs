@@ -207,7 +207,8 @@ mod tests {
             state = state.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
             let four = (state >> 16) * 0x0001_0001;
             // Sums of two random products of literals split about as often as not.
-            let pick = |n: u32| INPUT[(state >> n & 7) as usize % 5] ^ if state >> (n + 3) & 1 == 1 { u32::MAX } else { 0 };
+            let pick =
+                |n: u32| INPUT[(state >> n & 7) as usize % 5] ^ if state >> (n + 3) & 1 == 1 { u32::MAX } else { 0 };
             let five = (pick(3) & pick(8) & pick(13)) ^ (pick(17) & pick(22) | pick(26));
             for (table, inputs) in [(four, 4), (five, 5)] {
                 let essential = (0..inputs as usize).all(|i| depends_on(table, i));

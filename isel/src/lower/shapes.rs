@@ -1,0 +1,134 @@
+//! Shapes of several instructions that rules ask for by name.
+
+use ptxc_ir::{Inst, IntCC, Opcode, Type, Value};
+
+use super::Lower;
+
+impl Lower<'_> {
+    fn is_op(&self, inst: Inst, op: Opcode) -> bool {
+        let data = &self.ir.dfg.insts[inst];
+        data.op == op && data.ty == Type::I32
+    }
+
+    /// The operation of 32 bits that only this user wants.
+    fn only_for_this(&self, value: Value, op: Opcode) -> Option<Inst> {
+        self.single_use(value).filter(|inst| self.is_op(*inst, op))
+    }
+
+    /// The operation of 32 bits behind a value, whoever wants it.
+    fn behind(&self, value: Value, op: Opcode) -> Option<Inst> {
+        self.pure_def(value).filter(|inst| self.is_op(*inst, op))
+    }
+
+    /// `max(a, b) - min(a, b)`, or the choice of `a - b` and `b - a` by which is larger: whether
+    /// the comparison is signed, a and b.
+    pub(super) fn absolute_difference(&self, inst: Inst) -> Option<(bool, Value, Value)> {
+        if self.is_op(inst, Opcode::Sub) {
+            return self.larger_less_smaller(inst);
+        }
+        if !self.is_op(inst, Opcode::Select) {
+            return None;
+        }
+        let compare = self.pure_def(self.arg(inst, 0))?;
+        let data = &self.ir.dfg.insts[compare];
+        let ptxc_ir::Extra::IntCC(cc) = data.extra else { return None };
+        if data.op != Opcode::Icmp || self.arg_type(compare, 0) != Type::I32 {
+            return None;
+        }
+        let (x, y) = (self.arg(compare, 0), self.arg(compare, 1));
+        // Where they are equal both differences are zero.
+        let (signed, first) = match cc {
+            IntCC::Ugt | IntCC::Uge => (false, true),
+            IntCC::Ult | IntCC::Ule => (false, false),
+            IntCC::Sgt | IntCC::Sge => (true, true),
+            IntCC::Slt | IntCC::Sle => (true, false),
+            IntCC::Eq | IntCC::Ne => return None,
+        };
+        let (a, b) = if first { (x, y) } else { (y, x) };
+        let is_difference = |value: Value, a: Value, b: Value| {
+            self.only_for_this(value, Opcode::Sub).is_some_and(|i| self.arg(i, 0) == a && self.arg(i, 1) == b)
+        };
+        let both = is_difference(self.arg(inst, 1), a, b) && is_difference(self.arg(inst, 2), b, a);
+        both.then_some((signed, a, b))
+    }
+
+    fn larger_less_smaller(&self, inst: Inst) -> Option<(bool, Value, Value)> {
+        for (larger, smaller, signed) in [(Opcode::Umax, Opcode::Umin, false), (Opcode::Smax, Opcode::Smin, true)] {
+            let Some(larger) = self.only_for_this(self.arg(inst, 0), larger) else { continue };
+            let smaller = self.only_for_this(self.arg(inst, 1), smaller)?;
+            let (a, b) = (self.arg(larger, 0), self.arg(larger, 1));
+            let (c, d) = (self.arg(smaller, 0), self.arg(smaller, 1));
+            return ((a, b) == (c, d) || (a, b) == (d, c)).then_some((signed, a, b));
+        }
+        None
+    }
+
+    /// `(a << n) | (b >> m)` with n + m = 32 as a, b and the amount of the shift that `by` names.
+    pub(super) fn funnel(&self, inst: Inst, by: Opcode) -> Option<(Value, Value, Value)> {
+        if ![Opcode::Or, Opcode::Xor, Opcode::Add].iter().any(|op| self.is_op(inst, *op)) {
+            return None;
+        }
+        let (x, y) = (self.arg(inst, 0), self.arg(inst, 1));
+        let shifts = |x, y| Some((self.only_for_this(x, Opcode::Shl)?, self.only_for_this(y, Opcode::Lshr)?));
+        let (left, right) = shifts(x, y).or_else(|| shifts(y, x))?;
+        let (a, n) = (self.arg(left, 0), self.arg(left, 1));
+        let (b, m) = (self.arg(right, 0), self.arg(right, 1));
+        let (amount, other) = if by == Opcode::Shl { (n, m) } else { (m, n) };
+        if let (Some(n), Some(m)) = (self.const_i64(n), self.const_i64(m)) {
+            // One of the two directions is enough.
+            return (by == Opcode::Shl && n > 0 && m > 0 && n + m == 32).then_some((a, b, amount));
+        }
+        if self.is_less(other, 32, amount) {
+            // With an amount of zero the other shift is by the width, and the whole is undefined.
+            return Some((a, b, amount));
+        }
+        // Both masked: an amount of zero makes the whole twice, which only `or` takes for the whole.
+        let masked = |value: Value| {
+            let inst = self.behind(value, Opcode::And)?;
+            (self.const_i64(self.arg(inst, 1)) == Some(31)).then(|| self.arg(inst, 0))
+        };
+        let negated = masked(other)?;
+        let plain = masked(amount).unwrap_or(amount);
+        let opposite = self.is_less(negated, 0, plain) || self.is_less(negated, 32, plain);
+        let opposite = opposite || self.is_less(negated, 0, amount) || self.is_less(negated, 32, amount);
+        // The funnel shift masks by itself.
+        (opposite && a == b && self.is_op(inst, Opcode::Or)).then_some((a, b, plain))
+    }
+
+    /// Whether `value` is `from - amount`.
+    fn is_less(&self, value: Value, from: i64, amount: Value) -> bool {
+        self.behind(value, Opcode::Sub)
+            .is_some_and(|inst| self.const_i64(self.arg(inst, 0)) == Some(from) && self.arg(inst, 1) == amount)
+    }
+
+    /// The n of `(1 << n) - 1` or `~(-1 << n)`.
+    pub(super) fn mask_of_low_bits(&self, inst: Inst) -> Option<Value> {
+        let base = if self.is_op(inst, Opcode::Add) {
+            1
+        } else if self.is_op(inst, Opcode::Xor) {
+            -1
+        } else {
+            return None;
+        };
+        if self.const_i64(self.arg(inst, 1)) != Some(-1) {
+            return None;
+        }
+        let shift = self.only_for_this(self.arg(inst, 0), Opcode::Shl)?;
+        let variable = self.const_i64(self.arg(shift, 1)).is_none();
+        (variable && self.const_i64(self.arg(shift, 0)) == Some(base)).then(|| self.arg(shift, 1))
+    }
+
+    /// The a and n of `(a << (32 - n)) >> (32 - n)`.
+    pub(super) fn kept_low_bits(&self, inst: Inst) -> Option<(Value, Value)> {
+        if !self.is_op(inst, Opcode::Ashr) && !self.is_op(inst, Opcode::Lshr) {
+            return None;
+        }
+        let left = self.only_for_this(self.arg(inst, 0), Opcode::Shl)?;
+        let by = self.arg(inst, 1);
+        if self.arg(left, 1) != by {
+            return None;
+        }
+        let inner = self.behind(by, Opcode::Sub)?;
+        (self.const_i64(self.arg(inner, 0)) == Some(32)).then(|| (self.arg(left, 0), self.arg(inner, 1)))
+    }
+}
