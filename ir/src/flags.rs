@@ -52,6 +52,8 @@ pub mod group {
     pub const PURE: u32 = 1 << 23;
     /// `nonconvergent`
     pub const NONCONVERGENT: u32 = 1 << 24;
+    /// `nonzero`
+    pub const NONZERO: u32 = 1 << 25;
 }
 
 macro_rules! flags {
@@ -116,6 +118,8 @@ flags! {
     PURE = 23 "pure";
     /// The call or inline assembly does not depend on converged threads.
     NONCONVERGENT = 24 "nonconvergent";
+    /// The operand is not zero, else poison.
+    NONZERO = 25 "nonzero";
 }
 
 impl Flags {
@@ -131,7 +135,7 @@ impl Flags {
 
     /// Flags from raw bits; unknown bits are dropped.
     pub const fn from_bits(bits: u32) -> Flags {
-        Flags(bits & ((1 << 25) - 1))
+        Flags(bits & ((1 << 26) - 1))
     }
 
     /// True when every flag of `other` is set.

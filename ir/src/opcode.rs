@@ -224,8 +224,8 @@ opcodes! {
     SmulOverflow "smul_overflow" BinaryOverflow Int [] Pure;
     Abs "abs" Unary Int [] Pure;
     Ctpop "ctpop" Unary Int [] Pure;
-    Ctlz "ctlz" Unary Int [] Pure;
-    Cttz "cttz" Unary Int [] Pure;
+    Ctlz "ctlz" Unary Int [NONZERO] Pure;
+    Cttz "cttz" Unary Int [NONZERO] Pure;
     Bswap "bswap" Unary Int16s [] Pure;
     Bitreverse "bitreverse" Unary Int [] Pure;
     Fshl "fshl" Ternary Int [] Pure;

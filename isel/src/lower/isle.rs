@@ -230,6 +230,10 @@ impl generated::rules::Context for Lower<'_> {
         self.const_i64(value).filter(|n| matches!(n, 0 | 8 | 16 | 24))
     }
 
+    fn nonzero(&mut self, inst: Inst) -> bool {
+        self.flags(inst).contains(Flags::NONZERO)
+    }
+
     fn no_signed_wrap(&mut self, inst: Inst) -> bool {
         self.flags(inst).contains(Flags::NSW)
     }
