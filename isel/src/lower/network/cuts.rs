@@ -128,7 +128,7 @@ impl Cut {
         self.form = match len {
             0 => Form::Free,
             1 if self.table == INPUT[0] => Form::Free,
-            0..=3 => Form::One,
+            1..=3 => Form::One,
             _ => table::split(self.table, len).map_or(Form::Many, Form::Two),
         };
         let instructions = match self.form {

@@ -333,7 +333,7 @@ impl Lower<'_> {
     /// Bytes of an operation's result that are zero whatever its operands.
     fn zero_bytes(&self, inst: Inst, len: usize) -> u8 {
         let data = &self.ir.dfg.insts[inst];
-        let from_bit = |bit: u32| 0xffu8 & !((1u16 << bit.div_ceil(8).min(8)) - 1) as u8;
+        let from_bit = |bit: u32| !((1u16 << bit.div_ceil(8).min(8)) - 1) as u8;
         let all = ((1u16 << len) - 1) as u8;
         let zeros = match data.op {
             Opcode::Zext => from_bit(self.arg_type(inst, 0).scalar_bits()),

@@ -140,10 +140,10 @@ mod tests {
 
     #[test]
     fn inputs_move_up() {
-        for from in 0..MAX_INPUTS {
-            for to in from..MAX_INPUTS {
-                assert_eq!(move_up(INPUT[from], from, to), INPUT[to], "{from} to {to}");
-                assert_eq!(move_up(!INPUT[from], from, to), !INPUT[to]);
+        for (from, input) in INPUT.into_iter().enumerate() {
+            for (to, place) in INPUT.into_iter().enumerate().skip(from) {
+                assert_eq!(move_up(input, from, to), place, "{from} to {to}");
+                assert_eq!(move_up(!input, from, to), !place);
             }
         }
         let table = INPUT[0] & INPUT[1];
