@@ -65,7 +65,9 @@ fn register(codes: &str) -> Option<IrType> {
 fn register_for(codes: &str, ty: IrType) -> Result<IrType> {
     let wanted =
         register(codes).ok_or_else(|| Fault::new(format!("there is no register for the constraint `{codes}`")))?;
-    let keeps = wanted.is_int() && wanted.bits() == ty.bits() && (ty.bits() <= 32 || ty.is_ptr());
+    // Lanes of 8 bits have no register together.
+    let lanes = ty.is_vector() && ty.scalar_bits() < 16;
+    let keeps = wanted.is_int() && wanted.bits() == ty.bits() && (ty.bits() <= 32 || ty.is_ptr()) && !lanes;
     let plain_float = ty == IrType::F32;
     Ok(if keeps && !plain_float { ty } else { wanted })
 }

@@ -198,6 +198,7 @@ impl<'m> Writer<'_, 'm> {
             let lanes: Vec<Value> = given.by_ref().take(register_types(*ty).len()).collect();
             parts.push(match lanes.as_slice() {
                 [one] if self.b.ty(*one) == *ty => *one,
+                [one] if self.b.ty(*one).bits() == ty.bits() => self.bit_cast(*one, *ty)?,
                 lanes => self.b.vector(*ty, lanes),
             });
         }
@@ -216,6 +217,11 @@ impl<'m> Writer<'_, 'm> {
             return Ok(Registers { lanes: Vec::new(), constant, space: Space::Generic });
         }
         let value = self.value(operand)?;
+        // Flags are 0 and 1.
+        let constant = constant.map(|number| if self.b.ty(value) == IrType::I1 { number & 1 } else { number });
+        let ty = self.b.ty(value);
+        let bytes = ty.is_vector() && ty.scalar_bits() < 16;
+        let value = if bytes { self.bit_cast(value, IrType::int(ty.bits()))? } else { value };
         Ok(self.registers_of(value, constant))
     }
 
@@ -253,6 +259,10 @@ pub(super) struct Registers {
 
 /// The types of the registers of a value: vectors of 32 bits and more go lane by lane.
 fn register_types(ty: IrType) -> Vec<IrType> {
+    if ty.is_vector() && ty.scalar_bits() < 16 {
+        // Bytes are together in one integer.
+        return vec![IrType::int(ty.bits())];
+    }
     if ty.is_vector() && ty.scalar_bits() >= 32 { vec![ty.scalar(); ty.lanes() as usize] } else { vec![ty] }
 }
 

@@ -351,7 +351,7 @@ pub(super) fn exp2_approx<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words: &[
     }
     let pair = if ty.lanes() == 2 { "x2" } else { "" };
     let name = match ty.float_kind() {
-        Some(FloatKind::F16) => format!("ex2.approx{}.f16{pair}", word(words)),
+        Some(FloatKind::F16) => format!("ex2.approx.f16{pair}"),
         Some(FloatKind::Bf16) => format!("ex2.approx.ftz.bf16{pair}"),
         _ => return Err(Fault::new(format!("there is no such instruction for {ty}"))),
     };
@@ -403,5 +403,27 @@ pub(super) fn half_of_double<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words:
     let shift: i64 = word(words).parse().unwrap_or(0);
     let shifted = if shift == 0 { bits } else { w.b.binary_imm(Opcode::Lshr, bits, shift) };
     let value = w.resize(shifted, IrType::I32, false);
+    w.give(site, value)
+}
+
+/// `fma.rn.sat` of bfloat, which PTX does not have: clamped after it is rounded.
+pub(super) fn saturated_fma<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, _: &[String]) -> Result<()> {
+    let (a, b, c) = (w.arg(site, 0)?, w.arg(site, 1)?, w.arg(site, 2)?);
+    let ty = w.b.ty(a);
+    let value = w.b.ternary(Opcode::Fma, Flags::EMPTY, a, b, c);
+    let (zero, one) = (w.b.bits(ty, 0), w.b.bits(ty, 0x3f80));
+    // NaN becomes 0, which is what the other operand of `fmax` is.
+    let value = w.b.binary(Opcode::Fmax, value, zero);
+    let value = w.b.binary(Opcode::Fmin, value, one);
+    w.give(site, value)
+}
+
+/// An approximation of a double by the one of a float.
+pub(super) fn through_float<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words: &[String]) -> Result<()> {
+    let op = Opcode::from_text(word(words)).ok_or_else(|| Fault::new("its function is not known"))?;
+    let (x, ty) = (w.arg(site, 0)?, w.wanted(site)?);
+    let narrow = w.b.convert(Opcode::Fptrunc, x, IrType::F32);
+    let value = w.op(op, Flags::AFN, IrType::F32, &[narrow]);
+    let value = w.b.convert(Opcode::Fpext, value, ty);
     w.give(site, value)
 }

@@ -8,6 +8,7 @@ use super::word;
 use crate::model::{AttributeValue, Operand};
 use crate::translate::body::Writer;
 use crate::translate::intrinsics::Site;
+use crate::translate::intrinsics::template::Template;
 use crate::translate::{Fault, Result, Symbol};
 
 impl<'m> Writer<'_, 'm> {
@@ -235,4 +236,18 @@ pub(super) fn texture_handle<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words:
     let pointer = w.b.global(global, 0, ty);
     let value = w.b.convert(Opcode::Ptrtoint, pointer, IrType::I64);
     w.give(site, value)
+}
+
+/// PTX whose 16-bit arguments are widened to 32 bits first.
+pub(super) fn widened<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words: &[String]) -> Result<()> {
+    let template = Template::parse(&words.join(" ")).map_err(Fault::new)?;
+    let mut arguments = Vec::with_capacity(site.arguments.len());
+    for index in 0..site.arguments.len() {
+        let value = w.arg(site, index)?;
+        let narrow = w.b.ty(value) == IrType::I16;
+        let value = if narrow { w.resize(value, IrType::I32, false) } else { value };
+        arguments.push(w.registers_of(value, None));
+    }
+    w.ptx_values(&template, &arguments, &[])?;
+    Ok(())
 }

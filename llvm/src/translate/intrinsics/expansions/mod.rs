@@ -41,6 +41,7 @@ const EXPANSIONS: &[(&str, Expansion)] = &[
     ("reduce_from", vectors::reduce_from),
     ("reflect", threads::reflect),
     ("rotate", math::rotate),
+    ("saturated_fma", math::saturated_fma),
     ("scale_by_power", math::scale_by_power),
     ("shuffle_without_mask", threads::shuffle_without_mask),
     ("sine_and_cosine", math::sine_and_cosine),
@@ -53,9 +54,11 @@ const EXPANSIONS: &[(&str, Expansion)] = &[
     ("swap_halves", math::swap_halves),
     ("texture_handle", memory::texture_handle),
     ("three_way", math::three_way),
+    ("through_float", math::through_float),
     ("to_half", math::to_half),
     ("to_integer", math::to_integer),
     ("vote_without_mask", threads::vote_without_mask),
+    ("widened", memory::widened),
 ];
 
 /// The expansion of that name.
