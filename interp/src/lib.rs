@@ -8,5 +8,6 @@ pub mod float;
 pub mod ir;
 pub mod launch;
 pub mod machine;
+pub mod matrix;
 pub mod memory;
 pub mod ptx;
