@@ -4,6 +4,7 @@
 //! of a grid with their rules, [`machine`] how warps and blocks take turns, [`launch`] what is executed and what comes of
 //! it.
 
+pub mod asynchronous;
 pub mod float;
 pub mod ir;
 pub mod launch;

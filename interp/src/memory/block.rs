@@ -1,5 +1,7 @@
 //! One run of bytes with what is known of each.
 
+use std::collections::BTreeMap;
+
 use super::Fault;
 use super::race::{Accessor, Cell, GRANULE, Kind};
 
@@ -9,6 +11,12 @@ const INITIALIZED: u8 = 1;
 const POISON: u8 = 2;
 /// Belongs to no allocation.
 const NOTHING: u8 = 3;
+/// Flag of a byte that an asynchronous operation is going to write.
+const IN_FLIGHT: u8 = 0x80;
+/// Flag of a byte of an mbarrier object.
+const BARRIER: u8 = 0x40;
+/// Both.
+const FLAGS: u8 = IN_FLIGHT | BARRIER;
 
 /// All bytes of a granule.
 const WHOLE: u8 = (1 << GRANULE) - 1;
@@ -24,6 +32,68 @@ pub struct Loaded {
     pub uninitialized: bool,
 }
 
+/// Bytes with what is known of each, on their way from one place to another.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Bytes {
+    values: Vec<u8>,
+    states: Vec<u8>,
+}
+
+impl Bytes {
+    /// Bytes that are written as they are.
+    pub fn known(values: Vec<u8>) -> Bytes {
+        let states = vec![INITIALIZED; values.len()];
+        Bytes { values, states }
+    }
+
+    /// Bytes of which nothing is known: reading them is reported.
+    pub fn unknown(count: usize) -> Bytes {
+        Bytes { values: vec![0; count], states: vec![UNINITIALIZED; count] }
+    }
+
+    /// Poison.
+    pub fn poison(count: usize) -> Bytes {
+        Bytes { values: vec![0; count], states: vec![POISON; count] }
+    }
+
+    /// Appends bytes.
+    pub fn append(&mut self, mut more: Bytes) {
+        self.values.append(&mut more.values);
+        self.states.append(&mut more.states);
+    }
+
+    /// The values.
+    pub fn values(&self) -> &[u8] {
+        &self.values
+    }
+
+    /// Some of the bytes from `at` on is poison.
+    pub fn any_poison(&self, at: usize, count: usize) -> bool {
+        self.states.get(at..at + count).is_some_and(|s| s.contains(&POISON))
+    }
+}
+
+/// What an asynchronous operation does with bytes of a block until it is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claim {
+    /// First address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Place of the operation in the program.
+    pub place: u32,
+    /// The operation writes them; else it reads them.
+    pub writes: bool,
+    /// Which of every 16 bytes.
+    pub mask: u16,
+}
+
+impl Claim {
+    fn overlaps(&self, address: u64, size: u64) -> bool {
+        address < self.address + self.size && self.address < address + size
+    }
+}
+
 /// An allocation, or a segment that small allocations are made in.
 #[derive(Clone, Debug)]
 pub struct Block {
@@ -34,6 +104,11 @@ pub struct Block {
     cells: Vec<Cell>,
     watched: bool,
     fill: u8,
+    /// By number of the operation.
+    targets: BTreeMap<u32, Claim>,
+    sources: BTreeMap<u32, Claim>,
+    /// How many mbarrier objects there are.
+    barriers: u32,
 }
 
 impl Block {
@@ -48,7 +123,8 @@ impl Block {
     /// An empty segment.
     pub fn segment(name: &str, base: u64, fill: u8) -> Block {
         let (bytes, state, cells) = (Vec::new(), Vec::new(), Vec::new());
-        Block { name: name.to_string(), base, bytes, state, cells, watched: false, fill }
+        let (targets, sources) = (BTreeMap::new(), BTreeMap::new());
+        Block { name: name.to_string(), base, bytes, state, cells, watched: false, fill, targets, sources, barriers: 0 }
     }
 
     /// Turns race detection on.
@@ -146,7 +222,7 @@ impl Block {
         }
         let mut loaded = Loaded { bits, poison: false, uninitialized: false };
         for state in states {
-            match *state {
+            match *state & !FLAGS {
                 INITIALIZED => {}
                 UNINITIALIZED => loaded.uninitialized = true,
                 POISON => loaded.poison = true,
@@ -224,5 +300,97 @@ impl Block {
             }
         }
         Ok(())
+    }
+    fn range(&self, address: u64, size: u64) -> Option<std::ops::Range<usize>> {
+        let at = address.wrapping_sub(self.base);
+        let end = at.checked_add(size)?;
+        (end <= self.bytes.len() as u64).then_some(at as usize..end as usize)
+    }
+
+    /// Who has a claim on bytes that forbids this access.
+    #[inline]
+    pub fn blocked(&self, address: u64, size: u64, writes: bool) -> Option<Fault> {
+        if self.targets.is_empty() && self.barriers == 0 && (self.sources.is_empty() || !writes) {
+            return None;
+        }
+        self.who_blocks(address, size, writes)
+    }
+
+    fn who_blocks(&self, address: u64, size: u64, writes: bool) -> Option<Fault> {
+        let flags = self.state.get(self.range(address, size)?)?.iter().fold(0, |f, s| f | s) & FLAGS;
+        if flags & BARRIER != 0 {
+            return Some(Fault::Barrier { address });
+        }
+        let claims = if flags & IN_FLIGHT != 0 { &self.targets } else { &self.sources };
+        if flags & IN_FLIGHT == 0 && !writes {
+            return None;
+        }
+        let claim = claims.values().find(|claim| claim.overlaps(address, size))?;
+        Some(Fault::InFlight { other: claim.place, writes: claim.writes })
+    }
+
+    /// Lets an operation claim bytes; false when they are out of bounds.
+    pub fn claim(&mut self, operation: u32, claim: Claim) -> bool {
+        let Some(range) = self.range(claim.address, claim.size) else { return false };
+        let Some(states) = self.state.get_mut(range) else { return false };
+        if states.iter().any(|s| s & !FLAGS == NOTHING) {
+            return false;
+        }
+        if claim.writes {
+            for (i, state) in states.iter_mut().enumerate() {
+                *state |= if claim.mask >> (i % 16) & 1 != 0 { IN_FLIGHT } else { 0 };
+            }
+            self.targets.insert(operation, claim);
+        } else {
+            self.sources.insert(operation, claim);
+        }
+        true
+    }
+
+    /// Ends an operation's claim.
+    pub fn release(&mut self, operation: u32, writes: bool) {
+        let claims = if writes { &mut self.targets } else { &mut self.sources };
+        let Some(claim) = claims.remove(&operation) else { return };
+        if !writes {
+            return;
+        }
+        if let Some(states) = self.range(claim.address, claim.size).and_then(|range| self.state.get_mut(range)) {
+            for (i, state) in states.iter_mut().enumerate() {
+                *state &= if claim.mask >> (i % 16) & 1 != 0 { !IN_FLIGHT } else { u8::MAX };
+            }
+        }
+    }
+
+    /// Reads bytes with what is known of them.
+    pub fn take(&self, address: u64, size: u64) -> Option<Bytes> {
+        let range = self.range(address, size)?;
+        let states = self.state.get(range.clone())?.iter().map(|s| s & !FLAGS).collect();
+        Some(Bytes { values: self.bytes.get(range)?.to_vec(), states })
+    }
+
+    /// Writes bytes with what is known of them, of every 16 those of `mask`, whoever claims them.
+    pub fn put(&mut self, address: u64, bytes: &Bytes, mask: u16) -> bool {
+        let Some(range) = self.range(address, bytes.values.len() as u64) else { return false };
+        let (Some(to), Some(states)) = (self.bytes.get_mut(range.clone()), self.state.get_mut(range)) else {
+            return false;
+        };
+        for (i, (value, state)) in bytes.values.iter().zip(&bytes.states).enumerate() {
+            if mask >> (i % 16) & 1 != 0 {
+                to[i] = *value;
+                states[i] = (states[i] & FLAGS) | state;
+            }
+        }
+        true
+    }
+
+    /// Makes eight bytes an mbarrier object, or ordinary memory again, whose contents are then unknown.
+    pub fn mark_barrier(&mut self, address: u64, live: bool) -> bool {
+        let Some(states) = self.range(address, 8).and_then(|range| self.state.get_mut(range)) else { return false };
+        if states.iter().any(|s| s & !FLAGS == NOTHING || (s & BARRIER != 0) == live) {
+            return false;
+        }
+        states.fill(if live { BARRIER | INITIALIZED } else { UNINITIALIZED });
+        self.barriers = if live { self.barriers + 1 } else { self.barriers.saturating_sub(1) };
+        true
     }
 }

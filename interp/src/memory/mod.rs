@@ -6,13 +6,15 @@
 //! own block's shared memory is one of the cluster's.
 
 mod block;
+mod claim;
 mod race;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
-pub use block::{Block, Loaded};
+pub use block::{Block, Bytes, Loaded};
+pub use claim::{Claimed, Extent, Use};
 use ptxc_ir::Space;
 pub use race::{Accessor, Kind};
 
@@ -70,6 +72,18 @@ pub enum Fault {
         /// True when the other access is the write.
         other_writes: bool,
     },
+    /// An asynchronous operation is not known to be complete that reads or writes the bytes.
+    InFlight {
+        /// Place number of the operation.
+        other: u32,
+        /// The operation writes them; else it reads them.
+        writes: bool,
+    },
+    /// The bytes are an mbarrier object.
+    Barrier {
+        /// Address.
+        address: u64,
+    },
     /// The space has no such accesses.
     NoAccess {
         /// Space.
@@ -96,6 +110,11 @@ impl fmt::Display for Fault {
                 let what = if *other_writes { "write" } else { "read" };
                 write!(f, "race with a {what} of thread {} of block {}", thread.1, thread.0)
             }
+            Fault::InFlight { writes, .. } => {
+                let what = if *writes { "writes" } else { "reads" };
+                write!(f, "an asynchronous operation still {what} these bytes: nothing has waited for its end")
+            }
+            Fault::Barrier { address } => write!(f, "the bytes at {address:#x} are an mbarrier object"),
             Fault::NoAccess { space } => write!(f, "{} memory is not accessed this way", space.name()),
         }
     }
@@ -328,6 +347,9 @@ impl Memory {
         let (region, address) = self.locate(access, who)?;
         let block = self.block(region, address, who).ok_or_else(|| out_of_bounds(access, None))?;
         let Some(loaded) = block.load(address, access.size) else { return Err(out_of_bounds(access, Some(block))) };
+        if let Some(fault) = block.blocked(address, access.size.into(), false) {
+            return Err(fault);
+        }
         block.note_read(address, access.size, who, kind)?;
         Ok(loaded)
     }
@@ -350,6 +372,9 @@ impl Memory {
             return Err(Fault::ReadOnly { space: region.space() });
         }
         let block = self.block(region, address, who).ok_or_else(|| out_of_bounds(access, None))?;
+        if let Some(fault) = block.blocked(address, access.size.into(), true) {
+            return Err(fault);
+        }
         let Some(same) = block.store(address, access.size, bits, poison) else {
             return Err(out_of_bounds(access, Some(block)));
         };
