@@ -118,9 +118,9 @@ pub fn store(transposed: bool, registers: &[Lanes]) -> Vec<u128> {
     let mut rows = Vec::new();
     for register in registers {
         let mut matrix = [0u128; 8];
-        for lane in 0..LANES {
+        for (lane, word) in register.iter().enumerate() {
             for i in 0..2 {
-                let element = u128::from((register[lane] >> (16 * i)) as u16);
+                let element = u128::from((word >> (16 * i)) as u16);
                 let (row, column) = (lane / 4, lane % 4 * 2 + i);
                 let (row, column) = if transposed { (column, row) } else { (row, column) };
                 matrix[row] |= element << (16 * column);
