@@ -178,8 +178,8 @@ fn blocks_are_scaled() {
     let zero = [[0; LANES]; 4];
     // Rows below 8 have factors 2 and 4, the others 1 and 1; bytes 2 and 3 of the high thread pair are selected.
     let mut a = [0u64; LANES];
-    for lane in 0..LANES {
-        a[lane] = if lane % 4 == 2 { 0x8180_0000 } else { 0x7f7f_0000 };
+    for (lane, word) in a.iter_mut().enumerate() {
+        *word = if lane % 4 == 2 { 0x8180_0000 } else { 0x7f7f_0000 };
     }
     let b = [0x7f7f; LANES];
     let scales = ScaleOperands { a: &a, select_a: (2, 1), b: &b, select_b: (0, 3) };
