@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub use crate::asynchronous::Completion;
+
 /// A buffer in global memory that a launch may be given.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Buffer {
@@ -134,11 +136,13 @@ pub struct Options {
     pub races: bool,
     /// What memory holds before it is written.
     pub fill: u8,
+    /// When asynchronous operations are done.
+    pub completion: Completion,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { step_limit: 1 << 32, resident: 16, slice: 256, races: true, fill: 0xa5 }
+        Options { step_limit: 1 << 32, resident: 16, slice: 256, races: true, fill: 0xa5, completion: Completion::Late }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A launch: thread blocks in turns, barriers.
 
 use super::{Engine, LANES, State, Stop, Team, World};
+use crate::asynchronous::{Asynchronous, Trouble};
 use crate::launch::{Failure, Launch, Options, Outcome};
 use crate::memory::{Block, Memory};
 
@@ -14,6 +15,7 @@ struct Grid<'a, E: Engine> {
     launch: &'a Launch,
     options: &'a Options,
     memory: &'a mut Memory,
+    asynchronous: Asynchronous,
     shared: &'a Block,
     outcome: Outcome,
     warned: Vec<bool>,
@@ -36,7 +38,8 @@ pub fn run<E: Engine>(
     shared: &Block,
 ) -> Result<Outcome, Failure> {
     let warned = vec![false; engine.places()];
-    let mut grid = Grid { engine, launch, options, memory, shared, outcome: Outcome::default(), warned };
+    let asynchronous = Asynchronous::new(options.completion);
+    let mut grid = Grid { engine, launch, options, memory, asynchronous, shared, outcome: Outcome::default(), warned };
     grid.run()?;
     Ok(grid.outcome)
 }
@@ -55,6 +58,7 @@ impl<E: Engine> Grid<'_, E> {
             let mut steps = 0;
             for (place, cluster) in running.iter_mut().enumerate() {
                 if cluster.iter().all(|b| b.team.live == 0) {
+                    self.end(std::mem::take(cluster))?;
                     if next == clusters {
                         continue;
                     }
@@ -66,6 +70,7 @@ impl<E: Engine> Grid<'_, E> {
                     steps += self.turn(block)?;
                 }
                 steps += self.meet(cluster);
+                self.asynchronous.pass(self.memory).map_err(|trouble| self.trouble(trouble))?;
             }
             if !busy {
                 return Ok(());
@@ -99,6 +104,22 @@ impl<E: Engine> Grid<'_, E> {
         out
     }
 
+    /// All threads of a cluster have exited: what they have begun ends too.
+    fn end(&mut self, cluster: Vec<Running<E::Warp>>) -> Result<(), Failure> {
+        for block in cluster {
+            let ended = self.asynchronous.end_block(block.team.slot, self.memory);
+            ended
+                .map_err(|trouble| Failure { thread: format!("block {:?}", block.team.id), ..self.trouble(trouble) })?;
+        }
+        Ok(())
+    }
+
+    /// What is wrong with an operation that no thread executes just now.
+    fn trouble(&self, trouble: Trouble) -> Failure {
+        let place = trouble.other.map(|place| self.engine.describe(place)).unwrap_or_default();
+        Failure { message: trouble.message, place, thread: String::new() }
+    }
+
     /// A turn of every warp of a block; gives the steps done.
     fn turn(&mut self, block: &mut Running<E::Warp>) -> Result<u64, Failure> {
         let mut total = 0;
@@ -113,6 +134,7 @@ impl<E: Engine> Grid<'_, E> {
                 launch: self.launch,
                 options: self.options,
                 memory: self.memory,
+                asynchronous: &mut self.asynchronous,
                 team,
                 outcome: &mut self.outcome,
                 warned: &mut self.warned,

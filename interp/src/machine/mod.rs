@@ -10,6 +10,7 @@ mod groups;
 mod special;
 mod team;
 
+use crate::asynchronous::{Asynchronous, Trouble};
 use crate::launch::{Launch, Options, Outcome};
 use crate::memory::{Accessor, Fault, Memory};
 
@@ -41,7 +42,7 @@ pub struct Stop {
     pub message: String,
     /// The lane it is about.
     pub lane: Option<usize>,
-    /// Place of the other access of a race.
+    /// Place of the other access of a race, or of an asynchronous operation.
     pub other: Option<u32>,
 }
 
@@ -58,8 +59,12 @@ impl Stop {
 
     /// An access of a lane that is wrong.
     pub fn fault(fault: Fault, lane: usize) -> Stop {
-        let other = if let Fault::Race { other, .. } = fault { Some(other) } else { None };
-        Stop { other, ..Stop::lane(fault.to_string(), lane) }
+        Stop::trouble(fault.into(), lane)
+    }
+
+    /// An asynchronous operation of a lane that is wrong.
+    pub fn trouble(trouble: Trouble, lane: usize) -> Stop {
+        Stop { other: trouble.other, ..Stop::lane(trouble.message, lane) }
     }
 }
 
@@ -108,6 +113,8 @@ pub struct World<'a> {
     pub options: &'a Options,
     /// Memory.
     pub memory: &'a mut Memory,
+    /// Operations in flight and mbarrier objects.
+    pub asynchronous: &'a mut Asynchronous,
     /// The warp's thread block.
     pub team: &'a mut Team,
     /// What was done so far.
