@@ -427,3 +427,8 @@ pub fn to_generic(space: Space, address: u64) -> u64 {
 pub fn to_space(space: Space, generic: u64) -> u64 {
     generic.wrapping_sub(to_generic(space, 0))
 }
+
+/// The `shared_cluster` address in the block with a rank in the cluster of an address of shared memory (`mapa`).
+pub fn at_rank(address: u64, rank: u32) -> u64 {
+    (address & ((1 << RANK_SHIFT) - 1)) | u64::from(rank + 1) << RANK_SHIFT
+}
