@@ -11,10 +11,13 @@ mod carry;
 mod compare;
 mod control;
 mod convert;
+mod copies;
 mod float;
 mod integer;
 pub mod lanewise;
 mod logic;
+mod matrix;
+mod mbarrier;
 pub mod memory;
 mod moves;
 mod stack;
@@ -67,6 +70,9 @@ const ROWS: &[(&[&str], Decode)] = &[
     (&["shfl", "vote", "match", "redux", "activemask", "elect"], warp::decode),
     (&["bar", "barrier", "griddepcontrol", "setmaxnreg"], barrier::decode),
     (&["alloca", "stacksave", "stackrestore"], stack::decode),
+    (&["mma", "ldmatrix", "stmatrix", "movmatrix"], matrix::decode),
+    (&["mbarrier", "cp"], mbarrier::decode),
+    (&["cp", "st", "red"], copies::decode),
 ];
 
 /// Decodes an instruction. One that no family knows, or that its family refuses, is an error when it is reached.
