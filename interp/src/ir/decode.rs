@@ -1,5 +1,7 @@
 //! Functions of the IR to flat code.
 
+use std::sync::Arc;
+
 use cranelift_entity::SecondaryMap;
 use ptxc_ir::dfg::ConstData;
 use ptxc_ir::loops::Loops;
@@ -224,10 +226,13 @@ impl Decoder<'_> {
             Extra::Call(func) => More::Callee(func),
             Extra::CallIndirect(_) => More::None,
             Extra::Sreg(register) => More::Sreg(register),
-            Extra::Target(id) => match target::operation(&self.dfg().target_ops[id]) {
-                Ok(operation) => More::Target(operation),
-                Err(what) => More::Refused(format!("{what} is not interpreted").into()),
-            },
+            Extra::Target(id) => {
+                let op = &self.dfg().target_ops[id];
+                match target::decode(op, &args, &results, self.module, self.addresses) {
+                    Ok(operation) => More::Target(Arc::new(operation)),
+                    Err(message) => More::Refused(message.into()),
+                }
+            }
         };
         let fast = fast(op, flags, ty, &args, &more);
         Step { inst, op, flags, ty, fast, args, results, more }

@@ -4,8 +4,8 @@
 //! (module `warp`). Undefined behaviour is an error with its place: access out of bounds, misaligned, races, poison in
 //! addresses, conditions and divisors, division by zero, barriers that part, broken promises (`uniform`, `assume`,
 //! `unreachable`). Reading memory that was never written is a warning. Not found are broken `inbounds`, `noalias`,
-//! `readonly`, `nonnull` and `invariant`. Of target operations only those are interpreted that legalization writes on
-//! generic code; others and inline assembly are refused when they are reached.
+//! `readonly`, `nonnull` and `invariant`. Target operations do what the emulator of PTX does with the instruction (module
+//! `target`); what it does not know, and inline assembly, is refused when it is reached.
 //!
 //! `contract`, `reassoc`, `arcp` and `afn` change nothing: the result is the strict one. `fsin`, `fcos`, `fexp2`,
 //! `flog2`, `ftanh` and `frsqrt` are the host's double-precision functions, rounded once more.
@@ -36,9 +36,13 @@ fn describe(module: &Module, codes: &[program::Code], place: u32) -> String {
     let func = &module.funcs[code.func];
     let Some(step) = code.steps.get((place - code.first_place) as usize) else { return format!("@{}", func.name) };
     let result = func.dfg.first_result(step.inst).and_then(|v| func.dfg.value_names.get(&v));
+    let op = match &step.more {
+        program::More::Target(operation) => format!("ptx.{}", operation.mnemonic()),
+        _ => step.op.text().to_string(),
+    };
     let mut text = match result {
-        Some(name) => format!("@{}, `%{name} = {}`", func.name, step.op.text()),
-        None => format!("@{}, `{}`", func.name, step.op.text()),
+        Some(name) => format!("@{}, `%{name} = {op}`", func.name),
+        None => format!("@{}, `{op}`", func.name),
     };
     let block = func.layout.inst_block(step.inst);
     if let Some(name) = block.and_then(|b| func.dfg.block_names.get(&b)) {

@@ -3,6 +3,8 @@
 //! A slot holds 32 lanes of 64 bits. A scalar of up to 64 bits takes one slot, a wider one two, a vector as many as its
 //! elements. Constants have slots of their own, told apart by [`CONSTANT`].
 
+use std::sync::Arc;
+
 use ptxc_ir::{AtomicOp, Flags, FloatCC, FloatKind, FuncId, Inst, IntCC, MemAttrs, Opcode, Space, Type};
 use ptxc_targets::SpecialReg;
 use smallvec::SmallVec;
@@ -106,7 +108,7 @@ pub enum More {
     /// `sreg`.
     Sreg(SpecialReg),
     /// A target operation.
-    Target(Operation),
+    Target(Arc<Operation>),
     /// What is wrong when it is executed.
     Refused(Box<str>),
 }

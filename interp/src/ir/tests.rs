@@ -363,7 +363,10 @@ b:
   barrier.sync 1, 64
   %r = add i32 1, 1";
     expect(missing, &["barrier 1 is never complete", "barrier.sync"]);
-    expect("  ptx.griddepcontrol.wait\n  %r = add i32 1, 1", &["not interpreted"]);
+    expect(
+        "  ptx.tcgen05.wait::ld.sync.aligned\n  %r = add i32 1, 1",
+        &["`tcgen05.wait::ld.sync.aligned` is not executed", "@k, `ptx.tcgen05.wait::ld.sync.aligned` in block entry"],
+    );
     let endless = module("kernel @k(%out: ptr<global>) {\nentry:\n  jump l\nl:\n  jump l\n}");
     let options = Options { step_limit: 1000, ..Options::default() };
     let mut buffers = [Buffer::output("out", 4)];

@@ -28,6 +28,8 @@ pub struct Interpreter<'m> {
 struct Context<'a, 'w> {
     it: &'a Interpreter<'a>,
     world: &'a mut World<'w>,
+    /// Registers of target operations.
+    scratch: Vec<Lanes>,
 }
 
 /// A warp.
@@ -54,7 +56,7 @@ impl Engine for Interpreter<'_> {
     }
 
     fn run(&self, warp: &mut Warp, world: &mut World<'_>, budget: u32) -> Result<u32, Stop> {
-        let mut cx = Context { it: self, world };
+        let mut cx = Context { it: self, world, scratch: Vec::new() };
         let mut left = budget;
         while left > 0 {
             let Some(index) = warp.groups.choose(|frame| warp.frames[frame].caller) else { break };
@@ -74,6 +76,9 @@ impl Engine for Interpreter<'_> {
     fn pass(&self, warp: &mut Warp, group: Group, arrival: Arrival) {
         let frame = &mut warp.frames[group.frame];
         let step = self.codes.get(frame.code).and_then(|c| c.steps.get(group.pc as usize));
+        if let Some(Step { more: More::Target(operation), results, .. }) = step {
+            return target::pass(operation, results, frame, group.mask, arrival);
+        }
         if let Some((step, out)) = step.and_then(|s| s.results.first().map(|out| (s, out))) {
             let result = match step.op {
                 Opcode::BarrierRedPopc => arrival.votes.into(),
@@ -102,7 +107,9 @@ enum Flow {
     Next,
     Stay,
     Goto(usize),
-    Branch { taken: u32 },
+    Branch {
+        taken: u32,
+    },
     Switch(Vec<(usize, u32)>),
     Call(usize, u32),
     Return,
@@ -110,6 +117,10 @@ enum Flow {
     Meet,
     Executed(u32),
     Barrier(u8),
+    Cluster,
+    Again,
+    /// These lanes come back alone, the others go on.
+    Part(u32),
 }
 
 impl Warp {
@@ -155,7 +166,11 @@ impl Warp {
         cx.world.outcome.lane_steps += u64::from(done) * u64::from(mask.count_ones());
         self.frames[frame_index] = frame;
         self.groups.list[index].pc = pc;
-        self.follow(index, flow?, cx)
+        let flow = flow?;
+        if matches!(flow, Flow::Again) {
+            *left = 0;
+        }
+        self.follow(index, flow, cx)
     }
 
     fn follow(&mut self, index: usize, flow: Flow, cx: &mut Context<'_, '_>) -> Result<(), Stop> {
@@ -175,6 +190,12 @@ impl Warp {
                 self.groups.list[part].pc += 1;
             }
             Flow::Barrier(number) => self.groups.list[index].state = State::Barrier(number),
+            Flow::Cluster => self.groups.list[index].state = State::Cluster,
+            Flow::Again => {}
+            Flow::Part(mask) => {
+                let part = self.groups.part(index, group.mask & !mask);
+                self.groups.list[part].pc += 1;
+            }
         }
         Ok(())
     }
@@ -348,11 +369,32 @@ fn execute(at: &mut At<'_>, cx: &mut Context<'_, '_>, who: &mut Identity) -> Res
             Together::Done(mask) => Flow::Executed(mask),
             Together::Missing => Flow::Meet,
         }),
-        _ => match at.step.more {
-            More::Target(operation) => target::execute(operation, at, who).map(|()| Flow::Next),
+        _ => match &at.step.more {
+            More::Target(operation) => {
+                let done = target::execute(operation, at, who, cx.world, &mut cx.scratch)?;
+                emulated(done, at.mask)
+            }
             _ => compute::execute(at).map(|()| Flow::Next),
         },
     }
+}
+
+/// Where the lanes go after a target operation.
+fn emulated(done: target::Done, mask: u32) -> Result<Flow, Stop> {
+    use crate::ptx::Flow as Emulated;
+    Ok(match done {
+        target::Done::Part(active) => Flow::Part(active),
+        target::Done::Flow(flow) => match flow {
+            Emulated::Next => Flow::Next,
+            Emulated::Meet => Flow::Meet,
+            Emulated::Executed(part) if part == mask => Flow::Next,
+            Emulated::Executed(part) => Flow::Executed(part),
+            Emulated::Barrier(number) => Flow::Barrier(number),
+            Emulated::Cluster => Flow::Cluster,
+            Emulated::Again => Flow::Again,
+            _ => return Err(Stop::new("control flow of target operations is not interpreted")),
+        },
+    })
 }
 
 fn code_of(cx: &Context<'_, '_>, callee: FuncId) -> Result<usize, Stop> {

@@ -83,6 +83,8 @@ pub struct Identity {
     pub synchronized: u32,
     /// The carry of each lane.
     pub carry: u32,
+    /// Lanes whose carry is poison; in the IR alone.
+    pub carry_poison: u32,
     /// Lanes that have arrived at the barrier of the cluster, which is not complete (PTX ISA 9.7.15.3).
     pub cluster_arrived: u32,
     /// Place of the current instruction.

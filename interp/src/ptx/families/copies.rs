@@ -185,16 +185,14 @@ impl Bulk {
         if from % 16 != 0 {
             return Err(stop("the source of a bulk copy is no multiple of 16"));
         }
-        let source = Extent {
-            space: self.from.1,
-            address: from.wrapping_add(left),
-            size: size - left - right,
-            align: 1,
-        };
+        let source =
+            Extent { space: self.from.1, address: from.wrapping_add(left), size: size - left - right, align: 1 };
         let target = Extent { space: self.to.1, address: to, size, align: 16 };
         let barrier = self.barrier.as_ref().map(|a| address(at, a));
         let between = (self.from.1, self.to.1) == (Space::Shared, Space::SharedCluster);
-        if between && at.world.memory.shared_place(self.to.1, to, at.world.team.slot).map(|p| p.0) == Some(at.world.team.slot) {
+        if between
+            && at.world.memory.shared_place(self.to.1, to, at.world.team.slot).map(|p| p.0) == Some(at.world.team.slot)
+        {
             return Err(stop("the target of a copy from shared memory is not in another block"));
         }
         let mut request = Request {
