@@ -60,7 +60,7 @@ fn check(text: &str, target: &str, launch: &Launch, buffers: &[Buffer], check: i
 /// What is wrong with a kernel.
 fn failure(text: &str, launch: &Launch, buffers: &[Buffer]) -> String {
     match run(&read(text), launch, &mut buffers.to_vec(), &Options::default()) {
-        Ok(_) => panic!("nothing is reported"),
+        Ok(_) => panic!("nothing is reported of {text}"),
         Err(failure) => failure.to_string(),
     }
 }
@@ -99,4 +99,120 @@ fn a_missing_wait_shows() {
     assert!(message.contains("an asynchronous operation still writes these bytes"), "{message}");
     assert!(message.contains("which was at @gemm_bf16, `ptx.cp.async.cg.shared.global` in block"), "{message}");
     assert!(message.contains("ptx.ldmatrix.sync.aligned.m8n8.x4"), "{message}");
+}
+
+/// One block copies `x` in, doubles it and copies it out: the copy in tells an mbarrier object.
+const BULK: &str = "
+shared @buf: [256 x i32], align 128
+shared @bar: i64, align 8
+kernel @k(%x: ptr<global>, %y: ptr<global>) {
+entry:
+  %t = sreg.tid.x
+  %first = icmp eq i32 %t, 0
+  br %first, init, ready
+init:
+  ptx.mbarrier.init.shared::cta.b64 [@bar], 1
+  jump ready
+ready:
+  barrier.sync aligned 0
+  br %first, issue, spin
+issue:
+  ptx.mbarrier.arrive.expect_tx.shared::cta.b64 _, [@bar], 1024
+  ptx.cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [@buf], [%x], 1024, [@bar]
+  jump spin
+spin:
+  %done = ptx.mbarrier.try_wait.parity.shared::cta.b64 [@bar], 0
+  br %done, work, spin
+work:
+  %p = gep [256 x i32], @buf, 0, %t
+  %v = load i32, %p
+  %d = add i32 %v, %v
+  store i32 %d, %p
+  barrier.sync aligned 0
+  br %first, out, end
+out:
+  ptx.cp.async.bulk.global.shared::cta.bulk_group [%y], [@buf], 1024
+  ptx.cp.async.bulk.commit_group
+  ptx.cp.async.bulk.wait_group 0
+  jump end
+end:
+  ret
+}
+";
+
+fn bulk() -> (Launch, Vec<Buffer>) {
+    let buffers = vec![Buffer::words("x", 0..256), Buffer::output("y", 1024)];
+    (Launch::linear("k", 1, 256, vec![Argument::buffer(0), Argument::buffer(1)]), buffers)
+}
+
+#[test]
+fn bulk_copies_go_in_and_out() {
+    let (launch, buffers) = bulk();
+    check(BULK, "sm_90", &launch, &buffers, |form, buffers| {
+        assert_eq!(buffers[1].to_words(), (0..256).map(|i| 2 * i).collect::<Vec<_>>(), "{form}");
+    });
+}
+
+#[test]
+fn misuses_of_bulk_copies_show() {
+    let (launch, buffers) = bulk();
+    let expect = |from: &str, to: &str, parts: &[&str]| {
+        assert!(BULK.contains(from), "{from}");
+        let message = failure(&BULK.replace(from, to), &launch, &buffers);
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    };
+    // Nobody waits for the copy.
+    let written = "still writes these bytes: nothing has waited for its end, which was at @k, `ptx.cp.async.bulk";
+    let race = "race with a write of an asynchronous operation that nobody here has waited for";
+    expect("br %done, work, spin", "jump work", &[race, "@k, `%v = load` in block work"]);
+    // Waits for the wrong phase, which lies before the first.
+    expect("[@bar], 0\n", "[@bar], 1\n", &[written]);
+    // Fewer bytes come than are expected.
+    expect("_, [@bar], 1024", "_, [@bar], 2048", &["never complete: 0 arrivals and 1024 bytes are missing"]);
+    // More arrive than the object counts.
+    let twice = "_, [@bar], 1024\n  ptx.mbarrier.arrive.shared::cta.b64 _, [@bar], 2";
+    expect("_, [@bar], 1024", twice, &["2 arrive at an mbarrier object whose phase waits for 0"]);
+    // The object is used before all threads know of it.
+    expect("ready:\n  barrier.sync aligned 0", "ready:\n  barrier.warp -1", &["there is no mbarrier object"]);
+    // The block ends while its memory is read.
+    expect("  ptx.cp.async.bulk.wait_group 0\n", "", &["ends while an asynchronous operation still reads"]);
+    // What the copy reads is overwritten.
+    let early = "commit_group\n  store i32 0, @buf\n";
+    expect("commit_group\n", early, &["an asynchronous operation still reads these bytes", "`store` in block out"]);
+    // The object is ordinary memory to others.
+    expect("%v = load i32, %p", "%v = load i32, @bar", &["are an mbarrier object"]);
+    expect("[@buf], [%x], 1024, [@bar]", "[@buf], [%x], 1000, [@bar]", &["no multiple of 16"]);
+}
+
+/// Every block adds its rows to the same sums.
+const REDUCE: &str = "
+shared @buf: [64 x i32], align 16
+kernel @k(%y: ptr<global>) {
+entry:
+  %t = sreg.tid.x
+  %b = sreg.ctaid.x
+  %v = add i32 %t, %b
+  %p = gep [64 x i32], @buf, 0, %t
+  store i32 %v, %p
+  barrier.sync aligned 0
+  %first = icmp eq i32 %t, 0
+  br %first, out, end
+out:
+  ptx.cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%y], [@buf], 256
+  ptx.cp.async.bulk.commit_group
+  ptx.cp.async.bulk.wait_group.read 0
+  jump end
+end:
+  ret
+}
+";
+
+#[test]
+fn bulk_reductions_add_up() {
+    let buffers = [Buffer::words("y", vec![5; 64])];
+    let launch = Launch::linear("k", 20, 64, vec![Argument::buffer(0)]);
+    check(REDUCE, "sm_90", &launch, &buffers, |form, buffers| {
+        let want: Vec<u32> = (0..64).map(|t| 5 + 20 * t + 190).collect();
+        assert_eq!(buffers[0].to_words(), want, "{form}");
+    });
 }

@@ -23,10 +23,10 @@ use groups::Groups;
 use operation::Operation;
 pub use operation::{BarrierPlace, Combine, ElementType, Signal, Work};
 
-use crate::memory::{Accessor, Bytes, Claimed, Extent, Fault, Memory, Use};
+use crate::memory::{Accessor, Bytes, Claimed, Extent, Fault, Memory, NO_THREAD, Use};
 
-/// Polls of one phase without any change after which it counts as never complete.
-const PATIENCE: u64 = 1 << 21;
+/// Polls of one phase by one thread without any change after which it counts as never complete.
+const PATIENCE: u64 = 1 << 17;
 
 /// When operations are done that may be done at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -143,7 +143,16 @@ struct Tracked {
     waiting: BTreeSet<u32>,
     /// Operations that are done, and whose claims end with the phase.
     done: Vec<u32>,
+    /// Polls of the first thread that has polled since something changed.
     polls: u64,
+    poller: Option<(usize, u32)>,
+}
+
+impl Tracked {
+    /// Something has changed.
+    fn moved(&mut self) {
+        (self.polls, self.poller) = (0, None);
+    }
 }
 
 /// All asynchronous operations of a grid.
@@ -339,12 +348,12 @@ impl Asynchronous {
         for part in &parts {
             // The writer is no thread: only who has waited is ordered after it.
             let at = self.operations.get(part).map_or(issuer.place, |o| o.issuer.place);
-            self.perform(*part, memory, &Accessor { thread: u32::MAX, place: at, ..owner })?;
+            self.perform(*part, memory, &Accessor { thread: NO_THREAD, place: at, ..owner })?;
         }
         let tracked = self.tracked(place)?;
         tracked.waiting.remove(&number);
         tracked.done.extend(parts);
-        tracked.polls = 0;
+        tracked.moved();
         let complete = match signal {
             Signal::Transactions(bytes) => tracked.barrier.complete(bytes)?,
             Signal::Arrival => tracked.barrier.arrive(1)?,
@@ -358,7 +367,7 @@ impl Asynchronous {
     /// A phase is complete: everybody who waits for it may touch what its operations have written.
     fn turn_over(&mut self, place: BarrierPlace, memory: &mut Memory) -> Result<(), Trouble> {
         let tracked = self.tracked(place)?;
-        tracked.polls = 0;
+        tracked.moved();
         for number in std::mem::take(&mut tracked.done) {
             self.forget(number, memory);
         }
@@ -384,8 +393,10 @@ impl Asynchronous {
         if !memory.mark_barrier(place, true, who)? {
             return Err(Trouble::new("the mbarrier object lies outside of shared memory, or overlaps another"));
         }
-        self.barriers
-            .insert(place, Tracked { barrier, owner: *who, waiting: BTreeSet::new(), done: Vec::new(), polls: 0 });
+        self.barriers.insert(
+            place,
+            Tracked { barrier, owner: *who, waiting: BTreeSet::new(), done: Vec::new(), polls: 0, poller: None },
+        );
         Ok(())
     }
 
@@ -436,7 +447,7 @@ impl Asynchronous {
             return Err(Misuse::Completes.into());
         }
         memory.note_barrier(place, who)?;
-        self.tracked(place)?.polls = 0;
+        self.tracked(place)?.moved();
         if complete {
             self.turn_over(place, memory)?;
         }
@@ -457,7 +468,7 @@ impl Asynchronous {
     ) -> Result<(), Trouble> {
         memory.note_barrier(place, who)?;
         let tracked = self.tracked(place)?;
-        tracked.polls = 0;
+        tracked.moved();
         if !complete {
             return Ok(tracked.barrier.expect(bytes)?);
         }
@@ -482,10 +493,10 @@ impl Asynchronous {
         let tracked = self.tracked(place)?;
         tracked.owner = *who;
         if tracked.barrier.test(phase)? {
-            tracked.polls = 0;
+            tracked.moved();
             return Ok(true);
         }
-        tracked.polls += 1;
+        tracked.polls += u64::from(*tracked.poller.get_or_insert((who.slot, who.thread)) == (who.slot, who.thread));
         let (count, polls) = (tracked.waiting.len(), tracked.polls);
         if count > 0 {
             let index = self.below(count);

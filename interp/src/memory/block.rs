@@ -301,6 +301,13 @@ impl Block {
         }
         Ok(())
     }
+    /// Notes a write that is ordered after all before it: nobody else had access.
+    pub fn note_completion(&mut self, address: u64, size: u32, who: &Accessor) {
+        if self.watched {
+            self.cells(address, size).for_each(|(mask, cell)| cell.replace(mask, who));
+        }
+    }
+
     fn range(&self, address: u64, size: u64) -> Option<std::ops::Range<usize>> {
         let at = address.wrapping_sub(self.base);
         let end = at.checked_add(size)?;

@@ -3,7 +3,7 @@
 use ptxc_ir::Space;
 
 use super::block::Claim;
-use super::{Access, Accessor, Bytes, Fault, Kind, Memory, Region, out_of_bounds};
+use super::{Access, Accessor, Block, Bytes, Fault, Kind, Memory, Region, out_of_bounds};
 
 /// A run of bytes of any length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +78,7 @@ impl Memory {
             if !block.claim(operation, claim) {
                 return Err(out_of_bounds(&access, Some(block)));
             }
-            note(block, &claim, who, Kind::Plain)?;
+            note(block, &claim, who)?;
         }
         Ok(Claimed { operation, region, address, size, what })
     }
@@ -105,13 +105,17 @@ impl Memory {
     /// [`Fault::Race`].
     pub fn put(&mut self, claimed: &Claimed, bytes: &Bytes, who: &Accessor) -> Result<(), Fault> {
         let Some(block) = self.block(claimed.region, claimed.address, who) else { return Ok(()) };
-        let (mask, kind) = match claimed.what {
-            Use::Target(mask) => (mask, Kind::Plain),
-            _ => (u16::MAX, Kind::Atomic),
-        };
+        let mask = if let Use::Target(mask) = claimed.what { mask } else { u16::MAX };
         block.put(claimed.address, bytes, mask);
         let Claimed { address, size, .. } = *claimed;
-        note(block, &Claim { address, size, place: who.place, writes: true, mask }, who, kind)
+        let claim = Claim { address, size, place: who.place, writes: true, mask };
+        each_part(&claim, |address, count| match claimed.what {
+            Use::Target(_) => {
+                block.note_completion(address, count, who);
+                Ok(())
+            }
+            _ => block.note_write(address, count, who, Kind::Atomic, false),
+        })
     }
 
     /// The thread block's slot and the offset in its shared memory of an address of shared memory.
@@ -144,28 +148,33 @@ impl Memory {
     pub fn note_barrier(&mut self, place: (usize, u64), who: &Accessor) -> Result<(), Fault> {
         let (slot, address) = place;
         match self.block(Region::Shared(slot), address, who) {
-            Some(block) => block.note_write(address, 8, who, Kind::Atomic, false),
+            // As a read: the initialization stays what the next use is compared with.
+            Some(block) => block.note_read(address, 8, who, Kind::Atomic),
             None => Ok(()),
         }
     }
 }
 
-/// Notes the bytes of a claim, of every 16 those of its mask.
-fn note(block: &mut super::Block, claim: &Claim, who: &Accessor, kind: Kind) -> Result<(), Fault> {
-    let mut at = 0;
-    while at < claim.size {
+/// Notes that an operation begins to use the bytes of a claim.
+fn note(block: &mut Block, claim: &Claim, who: &Accessor) -> Result<(), Fault> {
+    each_part(claim, |address, count| match claim.writes {
+        true => block.note_write(address, count, who, Kind::Plain, false),
+        false => block.note_read(address, count, who, Kind::Plain),
+    })
+}
+
+/// Runs of at most 16 bytes of a claim, of every 16 those of its mask.
+fn each_part(claim: &Claim, mut note: impl FnMut(u64, u32) -> Result<(), Fault>) -> Result<(), Fault> {
+    for at in (0..claim.size).step_by(16) {
         let address = claim.address + at;
         let count = (claim.size - at).min(16) as u32;
-        if !claim.writes {
-            block.note_read(address, count, who, kind)?;
-        } else if claim.mask == u16::MAX {
-            block.note_write(address, count, who, kind, false)?;
-        } else {
-            for i in (0..count).filter(|i| claim.mask >> i & 1 != 0) {
-                block.note_write(address + u64::from(i), 1, who, kind, false)?;
-            }
+        if claim.mask == u16::MAX {
+            note(address, count)?;
+            continue;
         }
-        at += 16;
+        for i in (0..count).filter(|i| claim.mask >> i & 1 != 0) {
+            note(address + u64::from(i), 1)?;
+        }
     }
     Ok(())
 }

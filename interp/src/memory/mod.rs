@@ -16,7 +16,7 @@ use std::fmt;
 pub use block::{Block, Bytes, Loaded};
 pub use claim::{Claimed, Extent, Use};
 use ptxc_ir::Space;
-pub use race::{Accessor, Kind};
+pub use race::{Accessor, Kind, NO_THREAD};
 
 /// First generic address of shared memory.
 pub const SHARED_WINDOW: u64 = 0x7000_0000_0000;
@@ -108,7 +108,14 @@ impl fmt::Display for Fault {
             Fault::ReadOnly { space } => write!(f, "{} memory is not written", space.name()),
             Fault::Race { thread, other_writes, .. } => {
                 let what = if *other_writes { "write" } else { "read" };
-                write!(f, "race with a {what} of thread {} of block {}", thread.1, thread.0)
+                let (block, thread) = *thread;
+                if thread == race::NO_THREAD {
+                    return write!(
+                        f,
+                        "race with a {what} of an asynchronous operation that nobody here has waited for"
+                    );
+                }
+                write!(f, "race with a {what} of thread {thread} of block {block}")
             }
             Fault::InFlight { writes, .. } => {
                 let what = if *writes { "writes" } else { "reads" };

@@ -11,6 +11,9 @@ use super::Fault;
 /// Bytes that one cell watches.
 pub const GRANULE: u64 = 4;
 
+/// The number of what writes and is no thread: an asynchronous operation.
+pub const NO_THREAD: u32 = u32::MAX;
+
 /// Plain or atomic. Atomic accesses do not race with each other; volatile ones count as atomic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -105,5 +108,9 @@ impl Cell {
         }
         self.writer = Stamp::new(mask, who, kind);
         Ok(())
+    }
+    /// Notes a write that is ordered after all before it.
+    pub fn replace(&mut self, mask: u8, who: &Accessor) {
+        self.writer = Stamp::new(mask, who, Kind::Plain);
     }
 }
