@@ -258,7 +258,7 @@ fn load(frame: &Frame, code: &Code, val: Val, to: &mut [Lanes]) -> u32 {
             let bit = element * width + half * 64;
             let Some(slot) = to.get_mut((bit / 64) as usize) else { continue };
             for (to, value) in slot.iter_mut().zip(values) {
-                let kept = if bit % 64 == 0 { 0 } else { *to };
+                let kept = if bit.is_multiple_of(64) { 0 } else { *to };
                 *to = kept | value << (bit % 64);
             }
         }

@@ -175,14 +175,14 @@ impl Bulk {
         let address = |at: &At<'_, '_>, a: &Address| at.lane(a.slot, lane).wrapping_add_signed(a.offset);
         let (to, from) = (address(at, &self.to.0), address(at, &self.from.0));
         let size = at.lane(self.size, lane) & 0xffff_ffff;
-        if size % 16 != 0 {
+        if !size.is_multiple_of(16) {
             return Err(stop("the size of a bulk copy is no multiple of 16"));
         }
         let [left, right] = self.ignore.map_or([0, 0], |slots| slots.map(|slot| at.lane(slot, lane) & 0xffff_ffff));
         if left > 15 || right > 15 || left + right > size {
             return Err(stop("more bytes are ignored than there may be"));
         }
-        if from % 16 != 0 {
+        if !from.is_multiple_of(16) {
             return Err(stop("the source of a bulk copy is no multiple of 16"));
         }
         let source =

@@ -34,7 +34,7 @@ pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
 
 /// The mbarrier object at an address.
 pub fn barrier_place(at: &At<'_, '_>, lane: usize, space: Space, address: u64) -> Result<BarrierPlace, Stop> {
-    if address % 8 != 0 {
+    if !address.is_multiple_of(8) {
         return Err(Stop::lane(format!("the address {address:#x} of an mbarrier object is no multiple of 8"), lane));
     }
     let place = at.world.memory.shared_place(space, address, at.world.team.slot);
