@@ -17,10 +17,12 @@ use crate::ptx::types::Type;
 
 const WORD: Type = Type { class: crate::ptx::types::Class::Bits, element: 32, count: 1 };
 
-/// Decodes the family.
+/// Decodes the family, and fences between proxies.
 pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
     Ok(Some(match i.pieces {
         ["cp", "async", "mbarrier", ..] => return Ok(None),
+        // Whether accesses of different proxies are ordered is not checked.
+        ["fence", "proxy", kind, ..] if !kind.starts_with("tensormap") => Operation::compute(|_| {}),
         ["cp", "async", "commit_group"] => commit(Mechanism::Copies),
         ["cp", "async", "bulk", "commit_group"] => commit(Mechanism::Bulk),
         ["cp", "async", "wait_all"] => wait_all(),

@@ -72,7 +72,7 @@ const ROWS: &[(&[&str], Decode)] = &[
     (&["alloca", "stacksave", "stackrestore"], stack::decode),
     (&["mma", "ldmatrix", "stmatrix", "movmatrix"], matrix::decode),
     (&["mbarrier", "cp"], mbarrier::decode),
-    (&["cp", "st", "red"], copies::decode),
+    (&["cp", "st", "red", "fence"], copies::decode),
 ];
 
 /// Decodes an instruction. One that no family knows, or that its family refuses, is an error when it is reached.
