@@ -1,0 +1,106 @@
+//! What a random program may hold, by name.
+
+use ptxc_ir::testing::Rng;
+
+macro_rules! features {
+    ($($name:ident $doc:literal;)*) => {
+        /// What a random program may hold. Each can be turned off by its name.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct Features {
+            $(#[doc = $doc] pub $name: bool,)*
+        }
+
+        impl Features {
+            /// Every name with what it stands for, in order.
+            pub const NAMES: &'static [(&'static str, &'static str)] = &[$((stringify!($name), $doc),)*];
+
+            /// Everything, or nothing but 32-bit integers in straight lines.
+            pub const fn all(on: bool) -> Features {
+                Features { $($name: on,)* }
+            }
+
+            /// The feature of that name.
+            pub fn by_name(&mut self, name: &str) -> Option<&mut bool> {
+                match name {
+                    $(stringify!($name) => Some(&mut self.$name),)*
+                    _ => None,
+                }
+            }
+
+            /// Those that both have.
+            #[must_use]
+            pub const fn and(self, other: Features) -> Features {
+                Features { $($name: self.$name & other.$name,)* }
+            }
+        }
+    };
+}
+
+features! {
+    branches "Two-way branches, also divergent ones";
+    loops "Loops with bounded trip counts, breaks and hints";
+    switches "Multi-way branches and state machines";
+    tangles "Loops with two entries";
+    early_exit "Threads that leave before the end";
+    calls "Calls of other functions";
+    recursion "Recursion with bounded depth";
+    indirect_calls "Calls through addresses from a table";
+    aggregates "Aggregate parameters and results, copies by value";
+    vectors "Vectors and what works on them";
+    odd_ints "Integers of odd widths";
+    wide_ints "128-bit integers";
+    floats "f32 and f64";
+    half_floats "f16 and bf16";
+    narrow_floats "Conversions to the 4, 6 and 8-bit formats, tf32 and back";
+    rounding "Rounding modes, flush to zero, saturation";
+    division "Integer division and remainder";
+    memory "Loads and stores of private and of read-only memory";
+    unaligned "Accesses with less than natural alignment";
+    block_copies "memcpy, memmove and memset";
+    allocas "Stack objects";
+    generic_addresses "Generic pointers into all spaces";
+    atomics "Atomics on private cells, and commutative ones on cells of all threads";
+    shared_memory "Shared memory, exchanged between threads at barriers";
+    warps "Shuffles, votes, matches and reductions over warps";
+    flags "Flags that promise something, where it holds";
+    guarded_poison "Poison that a select hides";
+    byte_shuffles "Words built from bytes of others";
+    logic_trees "Trees of and, or, xor and not";
+    dot_products "Sums of products of bytes and halves";
+    carry_chains "Sums over several words with carries";
+    packed_halves "Arithmetic on packed halves, shorts and bytes";
+    bit_fields "Extraction and insertion of bit fields, rotations";
+    comparisons "Minima, maxima, absolute differences and selects on comparisons";
+}
+
+impl Features {
+    /// A random choice for a seed: some programs have much of everything, some little of much.
+    pub fn for_seed(seed: u64) -> Features {
+        let mut rng = Rng::new(seed ^ 0x6665_6174_7572_6573);
+        let mut out = Features::all(true);
+        // Of sixteen: how many are kept on average.
+        let kept = [16, 14, 10, 6].get(rng.below(4)).copied().unwrap_or(16);
+        for (name, _) in Features::NAMES {
+            if let Some(feature) = out.by_name(name) {
+                *feature = rng.below(16) < kept;
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_features() {
+        let mut features = Features::all(false);
+        for (name, doc) in Features::NAMES {
+            assert!(!doc.is_empty());
+            *features.by_name(name).unwrap() = true;
+        }
+        assert_eq!(features, Features::all(true));
+        assert_eq!(features.by_name("luck"), None);
+    }
+}

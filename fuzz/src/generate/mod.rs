@@ -1,0 +1,21 @@
+//! Random programs whose results are defined, as a function of a seed.
+//!
+//! A program is a module with one kernel, a launch of it, and the buffers that it works on. Its result is what the
+//! buffers hold afterwards. Defined by construction: amounts of shifts are below the width, divisors not zero, addresses
+//! in bounds of memory that is initialized, writes go to memory of the thread's own or are atomics whose order does not
+//! show, barriers stand where all threads come, loops end. NaNs are replaced by one before their bits are seen.
+
+mod body;
+mod calls;
+mod facts;
+mod floats;
+mod flow;
+mod functions;
+mod integers;
+mod memory;
+mod patterns;
+mod statements;
+mod threads;
+mod vectors;
+
+pub use functions::generate;

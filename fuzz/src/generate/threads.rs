@@ -1,0 +1,155 @@
+//! What threads do together: warps, and shared memory with barriers.
+
+use ptxc_ir::{AtomicOp, Extra, Flags, MemAttrs, MemType, Opcode, Ordering, Scope, Type, Value};
+
+use super::body::Body;
+
+const VOTES: &[Opcode] = &[Opcode::VoteAll, Opcode::VoteAny, Opcode::VoteUni, Opcode::VoteBallot];
+const REDUCTIONS: &[Opcode] = &[
+    Opcode::ReduxAdd,
+    Opcode::ReduxSmin,
+    Opcode::ReduxSmax,
+    Opcode::ReduxUmin,
+    Opcode::ReduxUmax,
+    Opcode::ReduxAnd,
+    Opcode::ReduxOr,
+    Opcode::ReduxXor,
+];
+/// Bytes of a thread's slot in the memory that values are exchanged through.
+pub const SLOT: u64 = 16;
+
+impl Body<'_> {
+    /// One operation of the lanes that are here together, its results kept. False when they are not known.
+    pub fn warp(&mut self) -> bool {
+        let Some(lanes) = self.control.lanes else { return false };
+        match self.rng.below(7) {
+            0..=2 => self.shuffle(lanes),
+            3 => {
+                let op = self.pick(VOTES, Opcode::VoteAll);
+                let predicate = self.operand(Type::I1);
+                self.together(op, Type::INVALID, &[predicate, lanes]);
+            }
+            4 => {
+                let op = self.pick(REDUCTIONS, Opcode::ReduxAdd);
+                let value = self.operand(Type::I32);
+                self.together(op, Type::I32, &[value, lanes]);
+            }
+            5 => {
+                let op = if self.once_in(2) { Opcode::MatchAny } else { Opcode::MatchAll };
+                let ty = self.int_type();
+                let ty = if ty.scalar_bits() > 64 { Type::I32 } else { ty };
+                let value = self.operand(ty);
+                let value = if self.once_in(2) { self.masked(value, 3) } else { value };
+                self.together(op, ty, &[value, lanes]);
+            }
+            _ => {
+                self.b.inst(Opcode::BarrierWarp, Flags::EMPTY, Type::INVALID, &[lanes], Extra::None);
+            }
+        }
+        true
+    }
+
+    fn together(&mut self, op: Opcode, ty: Type, args: &[Value]) {
+        let inst = self.b.inst(op, Flags::EMPTY, ty, args, Extra::None);
+        let results: Vec<Value> = self.b.func.dfg.results(inst).collect();
+        self.scope.extend(results);
+    }
+
+    /// A value of another lane that is here as well.
+    fn shuffle(&mut self, lanes: Value) {
+        let scalar = self.scalar_type();
+        let scalar = if scalar.scalar_bits() > 64 { Type::I64 } else { scalar };
+        let ty = self.widened(scalar);
+        let value = self.operand(ty);
+        let all = self.b.func.dfg.as_const(lanes).is_some();
+        let (op, lane, clamp) = if all {
+            let op = self.pick(&[Opcode::ShflIdx, Opcode::ShflUp, Opcode::ShflDown, Opcode::ShflBfly], Opcode::ShflIdx);
+            let widths = [0, 16, 24, 28];
+            let segment = (self.pick(&widths, 0)) << 8;
+            let clamp = segment | if op == Opcode::ShflUp { 0 } else { 31 };
+            (op, self.index(32), clamp)
+        } else {
+            // The first lane that is here.
+            let first = self.op(Opcode::Cttz, &[lanes]);
+            (Opcode::ShflIdx, first, 31)
+        };
+        let clamp = self.int(Type::I32, clamp);
+        let args = [value, lane, clamp, lanes];
+        let results = if self.once_in(2) { vec![ty, Type::I1] } else { vec![ty] };
+        let inst = self.b.inst_with_results(op, Flags::EMPTY, ty, &args, Extra::None, &results);
+        let results: Vec<Value> = self.b.func.dfg.results(inst).collect();
+        self.scope.extend(results);
+    }
+
+    fn barrier(&mut self) {
+        let number = self.rng.below(4) as i64;
+        let number = self.int(Type::I32, number);
+        let flags = if self.once_in(2) { Flags::ALIGNED } else { Flags::EMPTY };
+        if self.once_in(4) {
+            let predicate = self.operand(Type::I1);
+            let op = self.pick(
+                &[Opcode::BarrierRedPopc, Opcode::BarrierRedAnd, Opcode::BarrierRedOr],
+                Opcode::BarrierRedPopc,
+            );
+            let inst = self.b.inst(op, flags, Type::INVALID, &[number, predicate], Extra::None);
+            let result = self.b.func.dfg.result(inst, 0);
+            self.uniform.insert(result);
+            return self.keep(result);
+        }
+        let mut args = vec![number];
+        if self.once_in(4) {
+            let threads = self.int(Type::I32, self.facts.threads.into());
+            args.push(threads);
+        }
+        self.b.inst(Opcode::BarrierSync, flags, Type::INVALID, &args, Extra::None);
+    }
+
+    fn slot(&mut self, tile: Value, number: Value) -> Value {
+        let over = MemType::Value(Type::I32.with_lanes(4));
+        self.emit(Opcode::Gep, Flags::EMPTY, Type::INVALID, &[tile, number], Extra::Gep(over))
+    }
+
+    /// Values exchanged by all threads of the block. False where they are not together.
+    pub fn exchange(&mut self) -> bool {
+        let Some((tile, thread)) = self.exchange.filter(|_| self.control.uniform) else { return false };
+        let atomic = self.features.atomics && self.once_in(3);
+        let scalar = self.scalar_type();
+        let mut ty = self.widened(scalar);
+        if ty.size() > SLOT {
+            ty = Type::I32.with_lanes(4);
+        }
+        if atomic {
+            ty = Type::I32;
+        }
+        let mine = self.slot(tile, thread);
+        let value = self.operand(ty);
+        let value = self.settled(value);
+        let mem = MemAttrs::aligned(ty.size().next_power_of_two().min(SLOT));
+        self.b.store(value, mine, mem);
+        self.barrier();
+        let other = self.index(self.facts.threads.into());
+        let theirs = self.slot(tile, other);
+        if atomic {
+            let ops = [AtomicOp::Add, AtomicOp::Xor, AtomicOp::Umax, AtomicOp::Smin];
+            let op = self.pick(&ops, AtomicOp::Add);
+            let mut mem = MemAttrs::aligned(4);
+            mem.order = Ordering::Relaxed;
+            mem.scope = Scope::Cta;
+            let value = self.operand(ty);
+            self.b.atomic_rmw(op, theirs, value, mem);
+            self.barrier();
+            let sum = self.b.load(ty, mine, mem_plain());
+            self.keep(sum);
+        } else {
+            let read = self.b.load(ty, theirs, mem);
+            self.keep(read);
+        }
+        // Nobody writes the next value before all have read this one.
+        self.barrier();
+        true
+    }
+}
+
+fn mem_plain() -> MemAttrs {
+    MemAttrs::aligned(4)
+}

@@ -1,0 +1,15 @@
+//! Random programs with defined results, and the drivers that compare what the compiler makes of them.
+//!
+//! [`generate()`] makes a program from a seed; [`features`] says what it may hold. [`program`] runs one, [`check()`]
+//! compares what it does before and after the [`steps`] of the compiler.
+
+pub mod check;
+pub mod features;
+pub mod generate;
+pub mod program;
+pub mod steps;
+
+pub use check::{Finding, Verdict, check};
+pub use features::Features;
+pub use generate::generate;
+pub use program::Program;

@@ -1,0 +1,81 @@
+//! A random program, and running it.
+
+use ptxc_interp::ir;
+use ptxc_interp::launch::{Buffer, Launch, Options};
+use ptxc_ir::Module;
+
+use crate::features::Features;
+
+/// Targets that programs are compiled for: what they need of the machine differs.
+pub const TARGETS: &[&str] = &["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"];
+
+/// Most steps of an execution, counted per warp.
+const STEPS: u64 = 400_000;
+
+/// A program with a defined result: what its buffers hold after the launch.
+#[derive(Clone)]
+pub struct Program {
+    /// The seed it was made from.
+    pub seed: u64,
+    /// What it was allowed to hold.
+    pub features: Features,
+    /// One kernel, and what it needs.
+    pub module: Module,
+    /// The launch.
+    pub launch: Launch,
+    /// The buffers of the launch.
+    pub buffers: Vec<Buffer>,
+    /// What it is compiled for.
+    pub target: &'static str,
+}
+
+/// How an execution ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// The buffers afterwards.
+    Finished(Vec<Buffer>),
+    /// It took too many steps: nothing is known.
+    TooLong,
+    /// An error of the program: undefined behaviour, or something that is not interpreted.
+    Failed(String),
+}
+
+/// Limits of the executions.
+pub fn limits() -> Options {
+    Options { step_limit: STEPS, ..Options::default() }
+}
+
+/// Interprets a module on the program's launch and buffers.
+pub fn interpret(module: &Module, launch: &Launch, buffers: &[Buffer]) -> Ending {
+    let mut buffers = buffers.to_vec();
+    match ir::run(module, launch, &mut buffers, &limits()) {
+        Ok(outcome) => match outcome.warnings.first() {
+            Some(warning) => Ending::Failed(warning.clone()),
+            None => Ending::Finished(buffers),
+        },
+        Err(failure) if failure.message.starts_with("more than") && failure.message.ends_with("steps") => {
+            Ending::TooLong
+        }
+        Err(failure) => Ending::Failed(failure.to_string()),
+    }
+}
+
+/// The first difference of two sets of buffers, in words.
+pub fn difference(expected: &[Buffer], actual: &[Buffer]) -> Option<String> {
+    for (expected, actual) in expected.iter().zip(actual) {
+        let same = expected.bytes.iter().zip(&actual.bytes).take_while(|(a, b)| a == b).count();
+        if same < expected.bytes.len().max(actual.bytes.len()) {
+            let part = |bytes: &[u8]| {
+                let start = same & !3;
+                bytes.get(start..bytes.len().min(start + 16)).unwrap_or(&[]).to_vec()
+            };
+            return Some(format!(
+                "byte {same:#x} of `{}`: expected {:02x?}, found {:02x?}",
+                expected.name,
+                part(&expected.bytes),
+                part(&actual.bytes)
+            ));
+        }
+    }
+    None
+}

@@ -1,0 +1,52 @@
+//! The steps between a module and its PTX, one at a time.
+
+use cranelift_entity::PrimaryMap;
+use ptxc::OptLevel;
+use ptxc::pipeline::{self, IrStep};
+use ptxc_ir::testing::Rng;
+use ptxc_ir::{FuncAttrs, FuncId, Module, has_errors, verify_module};
+use ptxc_targets::Target;
+
+/// Applies one step of the IR to a module.
+///
+/// # Errors
+/// The step is not known, refuses the module, or makes one that the verifier refuses.
+pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), String> {
+    match IrStep::find(step) {
+        Some(IrStep::Pass(pass)) => {
+            let mut funcs = std::mem::take(&mut module.funcs);
+            let attrs: PrimaryMap<FuncId, FuncAttrs> = funcs.values().map(|f| f.attrs.clone()).collect();
+            let context = ptxc_opt::Context { module, attrs: &attrs };
+            for func in funcs.values_mut().filter(|f| !f.is_declaration()) {
+                (pass.run)(func, &context);
+            }
+            module.funcs = funcs;
+        }
+        Some(IrStep::Legalize) => ptxc_isel::legalize(module, target).map_err(|errors| {
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        })?,
+        None => return Err(format!("there is no step `{step}`")),
+    }
+    let faults = verify_module(module);
+    if has_errors(&faults) {
+        let fault = faults.iter().find(|f| f.severity == ptxc_ir::Severity::Error);
+        return Err(format!("`{step}` makes wrong IR: {}", fault.map_or("", |f| f.message.as_str())));
+    }
+    Ok(())
+}
+
+/// Lists of steps that a seed is checked with: of the highest level, of none, and a random one; each ends legalized.
+pub fn lists(seed: u64) -> Vec<Vec<&'static str>> {
+    let mut rng = Rng::new(seed ^ 0x7374_6570_73);
+    let random = (0..1 + rng.below(10)).filter_map(|_| rng.pick(ptxc_opt::PASSES)).map(|pass| pass.name);
+    let mut lists = vec![
+        pipeline::names(OptLevel::O0).to_vec(),
+        pipeline::names(OptLevel::O3).to_vec(),
+        random.collect(),
+    ];
+    if seed.is_multiple_of(4) {
+        lists.push(pipeline::names(OptLevel::O1).to_vec());
+    }
+    lists.iter_mut().for_each(|list| list.push(pipeline::LEGALIZE));
+    lists
+}
