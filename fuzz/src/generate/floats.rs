@@ -179,7 +179,10 @@ impl Body<'_> {
         };
         let wide = ty.with_scalar(through);
         let a = self.operand(wide);
-        let narrow = self.emit(Opcode::Fptrunc, Flags::EMPTY, wide.with_scalar(Type::float(kind)), &[a], Extra::None);
+        // Scale factors round toward zero or up.
+        let scale = kind == FloatKind::Ue8m0;
+        let flags = if scale { self.pick(&[Flags::RZ, Flags::RP], Flags::RZ) } else { Flags::EMPTY };
+        let narrow = self.emit(Opcode::Fptrunc, flags, wide.with_scalar(Type::float(kind)), &[a], Extra::None);
         self.emit(Opcode::Fpext, Flags::EMPTY, wide, &[narrow], Extra::None)
     }
 }

@@ -418,7 +418,9 @@ fn kernel(module: &mut Module, rng: &mut Rng, features: &Features, facts: &Facts
     let entry = body.b.entry_block(&params);
     body.b.switch_to(entry);
     let values = body.b.func.dfg.block_params(entry).to_vec();
-    values.iter().for_each(|value| drop(body.uniform.insert(*value)));
+    for value in &values {
+        body.uniform.insert(*value);
+    }
     let [input, output, cells, rest @ ..] = &values[..] else { return passed };
     for (value, passed) in rest.iter().zip(&passed) {
         if matches!(passed, Passed::Value(_)) {

@@ -73,7 +73,7 @@ impl Context<'_> {
             let Some((inst, op)) = self.def(atom.value) else { break };
             let args = self.args(inst);
             let constant = args.get(1).and_then(|v| self.func.dfg.as_bits(*v));
-            let source = args[0];
+            let Some(source) = args.first().copied() else { break };
             let next = match (op, constant) {
                 (Opcode::Lshr, Some(k)) => Atom { value: source, offset: atom.offset + k as u32, bits: atom.bits },
                 (Opcode::And, Some(mask)) if (mask >> atom.offset).trailing_ones() >= atom.bits => {
