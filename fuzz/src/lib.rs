@@ -3,10 +3,12 @@
 //! [`generate()`] makes a program from a seed; [`features`] says what it may hold. [`program`] runs one, [`check()`]
 //! compares what it does before and after the [`steps`] of the compiler.
 
+pub mod campaign;
 pub mod check;
 pub mod features;
 pub mod generate;
 pub mod program;
+pub mod report;
 pub mod steps;
 
 pub use check::{Finding, Verdict, check};

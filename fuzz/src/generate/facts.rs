@@ -52,4 +52,6 @@ pub struct Facts {
     pub threads: u32,
     /// Blocks.
     pub blocks: u32,
+    /// The target has 128-bit atomics.
+    pub wide_atomics: bool,
 }

@@ -41,9 +41,11 @@ pub fn generate(seed: u64, features: &Features) -> Program {
     let block = rng.pick(shapes).copied().unwrap_or([32, 1, 1]);
     let mut facts = globals(&mut module, &mut rng, features, block.iter().product());
     facts.blocks = 1 + u32::from(rng.once_in(3));
+    let target = rng.pick(TARGETS).copied().unwrap_or("sm_90");
+    // 128-bit atomics need sm_90.
+    facts.wide_atomics = features.wide_ints && !target.starts_with("sm_7") && !target.starts_with("sm_8");
     functions(&mut module, &mut rng, features, &mut facts);
     let scalars = kernel(&mut module, &mut rng, features, &facts, block);
-    let target = rng.pick(TARGETS).copied().unwrap_or("sm_90");
     let (launch, buffers) = launch(&mut rng, &facts, block, scalars);
     Program { seed, features: *features, module, launch, buffers, target }
 }

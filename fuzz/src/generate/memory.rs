@@ -165,7 +165,7 @@ impl Body<'_> {
         let fits = |a: &Area| a.private && matches!(a.home, Space::Global | Space::Shared);
         let Some(area) = self.area(fits) else { return };
         let mut types = vec![Type::I32, Type::I32, Type::I64, Type::I8, Type::I16];
-        if self.features.wide_ints {
+        if self.facts.wide_atomics {
             types.push(Type::I128);
         }
         types.extend(self.floats.iter().copied());

@@ -394,3 +394,14 @@ fn uninitialized_reads_are_warnings() {
     assert_eq!(outcome.warnings, ["memory is read that was never written, at @k, `%r = load` in block entry"]);
     assert_eq!(buffers[0].to_words(), [0xa5a5_a5a5; 2]);
 }
+
+#[test]
+fn a_poison_carry_is_poison_where_it_is_taken() {
+    let body = "  %x = shl i32 1, %t
+  %l = ptx.add.cc.u32 %x, 1
+  %h = ptx.addc.u32 %t, 0
+  %in = icmp ult i32 %t, 32
+  %r = select i1 %in, i32 %h, 7";
+    let want: Vec<u32> = (0..40).map(|t| if t < 32 { t } else { 7 }).collect();
+    assert_eq!(words(&kernel("", body), 40), want);
+}

@@ -1,0 +1,155 @@
+//! `ptxc-fuzz`: random programs through the compiler, and what comes of them.
+//!
+//! Exit status: 0 nothing found, 1 something found or nothing to do.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Args, Parser, Subcommand};
+use ptxc_fuzz::{Features, campaign, generate, report, steps};
+
+#[derive(Parser)]
+#[command(name = "ptxc-fuzz", version, about = "Random programs through the compiler")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check the programs of a range of seeds.
+    Run(Run),
+    /// Print the program of a seed.
+    Show(Show),
+    /// List the features that programs may hold.
+    Features,
+}
+
+#[derive(Args)]
+struct Choice {
+    /// Leave these features out.
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<String>,
+    /// Use no others than these.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+}
+
+impl Choice {
+    fn features(&self) -> Result<Features, String> {
+        let mut wanted = Features::all(self.only.is_empty());
+        for (names, on) in [(&self.only, true), (&self.without, false)] {
+            for name in names {
+                *wanted.by_name(name).ok_or_else(|| format!("there is no feature `{name}`"))? = on;
+            }
+        }
+        Ok(wanted)
+    }
+}
+
+#[derive(Args)]
+struct Run {
+    /// First seed.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Number of seeds.
+    #[arg(long, default_value_t = 1000)]
+    count: u64,
+    /// Stop after this many seconds.
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Stop at the first that is found.
+    #[arg(long)]
+    first: bool,
+    /// Write programs that are found, and reduced ones, to this folder.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Do not reduce what is found.
+    #[arg(long)]
+    no_reduction: bool,
+    #[command(flatten)]
+    choice: Choice,
+}
+
+#[derive(Args)]
+struct Show {
+    /// Seed.
+    seed: u64,
+    /// After these steps, such as `fold-constants,legalize`.
+    #[arg(long, value_delimiter = ',')]
+    steps: Vec<String>,
+    #[command(flatten)]
+    choice: Choice,
+}
+
+/// Seeds between looks at the clock.
+const BATCH: u64 = 200;
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Run(arguments) => run(&arguments),
+        Command::Show(arguments) => show(&arguments).map(|()| true),
+        Command::Features => {
+            Features::NAMES.iter().for_each(|(name, what)| println!("{name:20} {what}"));
+            Ok(true)
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("ptxc-fuzz: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Run) -> Result<bool, String> {
+    // Panics are findings; their text is part of the report.
+    std::panic::set_hook(Box::new(|_| {}));
+    let wanted = arguments.choice.features()?;
+    let start = Instant::now();
+    let (mut agree, mut too_long, mut found) = (0, 0, 0);
+    let end = arguments.from.saturating_add(arguments.count);
+    let mut from = arguments.from;
+    while from < end {
+        let to = end.min(from + BATCH);
+        let summary = campaign::run(from..to, wanted);
+        agree += summary.agree;
+        too_long += summary.too_long;
+        found += summary.undefined.len() + summary.wrong.len();
+        for (seed, why) in &summary.undefined {
+            println!("seed {seed}: the program is not defined: {why}");
+        }
+        for (seed, finding) in &summary.wrong {
+            let program = generate(*seed, &campaign::features(*seed, wanted));
+            print!("{}", report::describe(&program, finding, !arguments.no_reduction, arguments.output.as_deref())?);
+        }
+        from = to;
+        let late = arguments.seconds.is_some_and(|s| start.elapsed().as_secs() >= s);
+        if late || (arguments.first && found > 0) {
+            break;
+        }
+    }
+    let count = from - arguments.from;
+    println!(
+        "seeds {} to {}: {agree} agree, {too_long} too long, {found} found; {:.1} s",
+        arguments.from,
+        from.saturating_sub(1),
+        start.elapsed().as_secs_f64()
+    );
+    Ok(found == 0 && count > 0)
+}
+
+fn show(arguments: &Show) -> Result<(), String> {
+    let program = generate(arguments.seed, &campaign::features(arguments.seed, arguments.choice.features()?));
+    let mut module = program.module.clone();
+    let target = program.target.parse().map_err(|error| format!("{error}"))?;
+    for step in &arguments.steps {
+        steps::apply(&mut module, step, target)?;
+    }
+    print!("{}", report::header(&program));
+    print!("{}", ptxc_ir::print_module(&module));
+    Ok(())
+}
