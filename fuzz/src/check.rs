@@ -31,6 +31,23 @@ pub struct Finding {
     pub what: String,
 }
 
+impl Finding {
+    /// Both are different results, or both the same error in the same step.
+    pub fn is_like(&self, other: &Finding) -> bool {
+        // Errors name values and places in quotes and after colons.
+        let kind = |what: &str| what.split([':', '`', '@']).next().unwrap_or("").trim_end_matches(char::is_numeric).to_string();
+        let different = |what: &str| what.starts_with("byte ");
+        self.steps.last() == other.steps.last()
+            && match (different(&self.what), different(&other.what)) {
+                (true, true) => true,
+                (false, false) => {
+                    kind(&self.what) == kind(&other.what) && self.what.starts_with("panic") == other.what.starts_with("panic")
+                }
+                _ => false,
+            }
+    }
+}
+
 /// The words of a panic.
 pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|s| (*s).to_string());
@@ -75,7 +92,7 @@ fn run_list(program: &Program, list: &[&str], expected: &[Buffer], target: Targe
 }
 
 /// Interprets the program and compares with what it does after lists of steps.
-pub fn check(program: &Program, lists: &[Vec<&'static str>]) -> Verdict {
+pub fn check<'s>(program: &Program, lists: &[impl AsRef<[&'s str]>]) -> Verdict {
     let faults = ptxc_ir::verify_module(&program.module);
     if let Some(fault) = faults.iter().find(|f| f.severity == ptxc_ir::Severity::Error) {
         return Verdict::Undefined(format!("the verifier refuses the program: {}", fault.message));
@@ -89,9 +106,9 @@ pub fn check(program: &Program, lists: &[Vec<&'static str>]) -> Verdict {
         Ending::Failed(error) => return Verdict::Undefined(error),
     };
     for list in lists {
-        if let Some(finding) = run_list(program, list, &expected, target, false) {
+        if let Some(finding) = run_list(program, list.as_ref(), &expected, target, false) {
             // Once more, for the first step that is to blame.
-            let first = run_list(program, list, &expected, target, true);
+            let first = run_list(program, list.as_ref(), &expected, target, true);
             return Verdict::Wrong(first.unwrap_or(finding));
         }
     }

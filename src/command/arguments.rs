@@ -26,6 +26,8 @@ pub enum Subcommand {
     Isa(IsaArguments),
     /// Run a module's kernels as its directives say (`run/FORMAT.md`).
     Run(RunArguments),
+    /// Make a file of IR smaller while a command succeeds for it.
+    Reduce(ReduceArguments),
     /// Print registers, memory and spills of each kernel of a cubin.
     Stats(StatsArguments),
     /// Print the table of targets.
@@ -159,6 +161,26 @@ pub enum ExecutorArgument {
     Gpu,
     /// Every form in the interpreter and in the emulator, and on a GPU where there is one; all have to agree.
     All,
+}
+
+/// Arguments of `ptxc reduce`.
+#[derive(Args, Debug)]
+pub struct ReduceArguments {
+    /// IR text to reduce; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Shell command that ends with status 0 while a file, its last argument, is still of interest.
+    #[arg(long, value_name = "COMMAND")]
+    pub test: String,
+    /// File to write; standard output without.
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Most times that the command is run.
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub max_tests: usize,
+    /// Keep the parameters of kernels.
+    #[arg(long)]
+    pub keep_kernels: bool,
 }
 
 /// Arguments of `ptxc stats`.

@@ -7,6 +7,7 @@ mod arguments;
 mod compile;
 mod files;
 mod isa;
+mod reduce;
 mod run;
 mod stats;
 mod targets;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Some(Subcommand::Stats(args)) => stats::run(args),
         Some(Subcommand::Check(args)) => isa::check(args),
         Some(Subcommand::Isa(args)) => isa::describe(args),
+        Some(Subcommand::Reduce(args)) => reduce::run(args),
         Some(Subcommand::Targets) => targets::run(),
     };
     match result {

@@ -77,8 +77,8 @@ pub struct Body<'g> {
     pub cells: Option<Value>,
 }
 
-/// Bits of the widest vector that is made.
-const WIDEST: u32 = 256;
+/// Bytes in memory of the widest vector that is made.
+pub const WIDEST: u64 = 32;
 
 impl Body<'_> {
     /// True once in `n` times.
@@ -192,7 +192,7 @@ impl Body<'_> {
             return ty;
         }
         let lanes = self.pick(&[2, 2, 2, 3, 4, 4, 8], 2);
-        if ty.scalar_bits() * lanes > WIDEST { ty } else { ty.with_lanes(lanes) }
+        if ty.with_lanes(lanes).size() > WIDEST { ty } else { ty.with_lanes(lanes) }
     }
 
     /// Any type of a value.

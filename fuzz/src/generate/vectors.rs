@@ -2,7 +2,7 @@
 
 use ptxc_ir::{Extra, Flags, Opcode, Type, Value};
 
-use super::body::Body;
+use super::body::{Body, WIDEST};
 
 const INTEGERS: &[Opcode] = &[
     Opcode::ReduceAdd,
@@ -28,7 +28,7 @@ impl Body<'_> {
     fn vector_type(&mut self) -> Type {
         let scalar = self.scalar_type();
         let lanes = self.pick(&[2, 2, 3, 4, 4, 8], 2);
-        if scalar.scalar_bits() * lanes > 256 { scalar.with_lanes(2) } else { scalar.with_lanes(lanes) }
+        if scalar.with_lanes(lanes).size() > WIDEST { scalar.with_lanes(2) } else { scalar.with_lanes(lanes) }
     }
 
     /// A lane number of the vector type, constant or not.
