@@ -254,3 +254,20 @@ fn isa_describes_instructions() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(stderr(&output), "error: `reduks`: there is no instruction `reduks`; did you mean `redux`?\n");
 }
+
+#[test]
+fn reduce_keeps_what_the_command_looks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = path(&folder, "k.ir");
+    fs::write(&file, KERNEL).unwrap();
+    let small = stdout(&ptxc(&["reduce", &file, "--test", "grep -q 'sreg.tid.x'"]));
+    let lines: Vec<&str> = small.lines().collect();
+    assert!(lines.len() <= 5 && small.contains("sreg.tid.x") && small.contains("ret"), "{small}");
+    let output = ptxc(&["reduce", &file, "--test", "false"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), format!("{file}: error: the test fails for the whole module\n"));
+    fs::write(&file, "kernel @k() {\nentry:\n  %a = add i32 %b, 1\n  ret\n}\n").unwrap();
+    let output = ptxc(&["reduce", &file, "--test", "true"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains(":3:"), "{}", stderr(&output));
+}

@@ -1,5 +1,7 @@
 //! Many seeds through a driver, on all processors.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
 use crate::check::{Finding, Verdict, check};
@@ -12,6 +14,8 @@ use crate::steps;
 pub struct Summary {
     /// Programs on which all agree.
     pub agree: u64,
+    /// Programs on which all agree but the emulator, by what it does not know.
+    pub not_executed: BTreeMap<String, u64>,
     /// Programs that took too many steps.
     pub too_long: u64,
     /// Programs without a defined result, by seed: faults of the generator or the interpreter.
@@ -36,6 +40,7 @@ pub fn run(seeds: std::ops::Range<u64>, wanted: Features) -> Summary {
     for (seed, verdict) in verdicts {
         match verdict {
             Verdict::Agree => summary.agree += 1,
+            Verdict::NotExecuted(what) => *summary.not_executed.entry(what).or_default() += 1,
             Verdict::TooLong => summary.too_long += 1,
             Verdict::Undefined(why) => summary.undefined.push((seed, why)),
             Verdict::Wrong(finding) => summary.wrong.push((seed, finding)),

@@ -1,12 +1,13 @@
 //! Does what the compiler makes of a program do what the program does? And if not, since which step?
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use ptxc::pipeline;
 use ptxc_interp::launch::Buffer;
-use ptxc_ir::Module;
 use ptxc_targets::Target;
 
-use crate::program::{Ending, Program, difference, interpret};
+use crate::program::{Ending, Program, difference, emulate, interpret};
 use crate::steps;
 
 /// What was found.
@@ -14,6 +15,8 @@ use crate::steps;
 pub enum Verdict {
     /// All agree.
     Agree,
+    /// All agree but the emulator, which does not know this instruction.
+    NotExecuted(String),
     /// The program took too many steps: nothing is known.
     TooLong,
     /// The program is not defined: a fault of the generator, or of the interpreter.
@@ -35,60 +38,91 @@ impl Finding {
     /// Both are different results, or both the same error in the same step.
     pub fn is_like(&self, other: &Finding) -> bool {
         // Errors name values and places in quotes and after colons.
-        let kind = |what: &str| what.split([':', '`', '@']).next().unwrap_or("").trim_end_matches(char::is_numeric).to_string();
+        let panics = |what: &str| what.starts_with("panic");
+        if panics(&self.what) || panics(&other.what) {
+            return self.what == other.what;
+        }
+        let kind = |what: &str| {
+            what.split([':', '`', '@']).next().unwrap_or("").trim_end_matches(char::is_numeric).to_string()
+        };
         let different = |what: &str| what.starts_with("byte ");
         self.steps.last() == other.steps.last()
             && match (different(&self.what), different(&other.what)) {
                 (true, true) => true,
-                (false, false) => {
-                    kind(&self.what) == kind(&other.what) && self.what.starts_with("panic") == other.what.starts_with("panic")
-                }
+                (false, false) => kind(&self.what) == kind(&other.what),
                 _ => false,
             }
     }
 }
 
+thread_local! {
+    /// Where this thread panicked last.
+    static PLACE: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// Makes panics silent: they are findings, whose text names their place.
+pub fn keep_panics_quiet() {
+    std::panic::set_hook(Box::new(|info| PLACE.set(info.location().map(ToString::to_string))));
+}
+
 /// The words of a panic.
-pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|s| (*s).to_string());
-    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-    format!("panic: {}", text.unwrap_or_default())
-}
-
-/// Applies a step; a panic is an error.
-fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), String> {
-    catch_unwind(AssertUnwindSafe(|| steps::apply(module, step, target)))
-        .unwrap_or_else(|payload| Err(panic_text(payload.as_ref())))
-}
-
-/// What is wrong with the result of a module, compared to what is expected.
-fn compare(program: &Program, module: &Module, expected: &[Buffer]) -> Option<String> {
-    match interpret(module, &program.launch, &program.buffers) {
-        Ending::Finished(actual) => difference(expected, &actual),
-        // Passes may make it slower, but nothing is known.
-        Ending::TooLong => None,
-        Ending::Failed(error) => Some(error),
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+    match PLACE.take() {
+        Some(place) => format!("panic at {place}: {text}"),
+        None => format!("panic: {text}"),
     }
 }
 
-/// Runs a list of steps and compares after the last, or after each when `each`.
-fn run_list(program: &Program, list: &[&str], expected: &[Buffer], target: Target, each: bool) -> Option<Finding> {
+/// The work; a panic is an error.
+fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panic_text(payload.as_ref())))
+}
+
+/// What running a list of steps came to.
+enum Outcome {
+    Same,
+    /// The emulator does not know an instruction.
+    NotExecuted(String),
+    Wrong(Finding),
+}
+
+/// Compares an ending with the buffers that are expected. Code that takes more steps may be as good: nothing is known.
+fn judge(ending: Ending, expected: &[Buffer]) -> Result<Option<String>, String> {
+    match ending {
+        Ending::Finished(actual) => difference(expected, &actual).map_or(Ok(None), Err),
+        Ending::TooLong => Ok(None),
+        Ending::NotExecuted(what) => Ok(Some(what)),
+        Ending::Failed(error) => Err(error),
+    }
+}
+
+/// Runs a list of steps and compares after legalization and at the end, or after each step when `each`.
+fn run_list(program: &Program, list: &[&str], expected: &[Buffer], target: Target, each: bool) -> Outcome {
     let mut module = program.module.clone();
     for (index, step) in list.iter().enumerate() {
-        let finding = |what| {
-            let steps = list.iter().take(index + 1).map(|s| (*s).to_string()).collect();
-            Some(Finding { steps, what })
+        let last = index + 1 == list.len();
+        let ended = if *step == steps::PTX {
+            caught(|| steps::compile(&program.module, list.get(..index).unwrap_or(&[]), target))
+                .and_then(|text| caught(|| Ok(emulate(&text, &program.launch, &program.buffers))))
+        } else {
+            let compares = each || last || *step == pipeline::LEGALIZE;
+            caught(|| steps::apply(&mut module, step, target)).and_then(|()| match compares {
+                true => caught(|| Ok(interpret(&module, &program.launch, &program.buffers))),
+                false => Ok(Ending::TooLong),
+            })
         };
-        if let Err(error) = apply(&mut module, step, target) {
-            return finding(error);
-        }
-        if (each || index + 1 == list.len())
-            && let Some(what) = compare(program, &module, expected)
-        {
-            return finding(what);
+        match ended.and_then(|ending| judge(ending, expected)) {
+            Ok(None) => {}
+            Ok(Some(what)) if *step == steps::PTX => return Outcome::NotExecuted(what),
+            Ok(Some(what)) | Err(what) => {
+                let steps = list.iter().take(index + 1).map(|s| (*s).to_string()).collect();
+                return Outcome::Wrong(Finding { steps, what });
+            }
         }
     }
-    None
+    Outcome::Same
 }
 
 /// Interprets the program and compares with what it does after lists of steps.
@@ -100,17 +134,25 @@ pub fn check<'s>(program: &Program, lists: &[impl AsRef<[&'s str]>]) -> Verdict 
     let Ok(target) = program.target.parse::<Target>() else {
         return Verdict::Undefined(format!("there is no target {}", program.target));
     };
-    let expected = match interpret(&program.module, &program.launch, &program.buffers) {
+    let reference = caught(|| Ok(interpret(&program.module, &program.launch, &program.buffers)));
+    let expected = match reference.unwrap_or_else(Ending::Failed) {
         Ending::Finished(buffers) => buffers,
         Ending::TooLong => return Verdict::TooLong,
-        Ending::Failed(error) => return Verdict::Undefined(error),
+        Ending::NotExecuted(error) | Ending::Failed(error) => return Verdict::Undefined(error),
     };
+    let mut missing = None;
     for list in lists {
-        if let Some(finding) = run_list(program, list.as_ref(), &expected, target, false) {
-            // Once more, for the first step that is to blame.
-            let first = run_list(program, list.as_ref(), &expected, target, true);
-            return Verdict::Wrong(first.unwrap_or(finding));
+        match run_list(program, list.as_ref(), &expected, target, false) {
+            Outcome::Same => {}
+            Outcome::NotExecuted(what) => missing = missing.or(Some(what)),
+            Outcome::Wrong(finding) => {
+                // Once more, for the first step that is to blame.
+                return Verdict::Wrong(match run_list(program, list.as_ref(), &expected, target, true) {
+                    Outcome::Wrong(first) => first,
+                    _ => finding,
+                });
+            }
         }
     }
-    Verdict::Agree
+    missing.map_or(Verdict::Agree, Verdict::NotExecuted)
 }

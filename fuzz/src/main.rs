@@ -2,12 +2,13 @@
 //!
 //! Exit status: 0 nothing found, 1 something found or nothing to do.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Args, Parser, Subcommand};
-use ptxc_fuzz::{Features, campaign, generate, report, steps};
+use ptxc_fuzz::{Features, campaign, check, generate, report, steps};
 
 #[derive(Parser)]
 #[command(name = "ptxc-fuzz", version, about = "Random programs through the compiler")]
@@ -106,11 +107,11 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Run) -> Result<bool, String> {
-    // Panics are findings; their text is part of the report.
-    std::panic::set_hook(Box::new(|_| {}));
+    check::keep_panics_quiet();
     let wanted = arguments.choice.features()?;
     let start = Instant::now();
     let (mut agree, mut too_long, mut found) = (0, 0, 0);
+    let mut not_executed: BTreeMap<String, u64> = BTreeMap::new();
     let end = arguments.from.saturating_add(arguments.count);
     let mut from = arguments.from;
     while from < end {
@@ -119,6 +120,9 @@ fn run(arguments: &Run) -> Result<bool, String> {
         agree += summary.agree;
         too_long += summary.too_long;
         found += summary.undefined.len() + summary.wrong.len();
+        for (what, count) in &summary.not_executed {
+            *not_executed.entry(what.clone()).or_default() += count;
+        }
         for (seed, why) in &summary.undefined {
             println!("seed {seed}: the program is not defined: {why}");
         }
@@ -133,10 +137,16 @@ fn run(arguments: &Run) -> Result<bool, String> {
         }
     }
     let count = from - arguments.from;
+    let mut missing: Vec<(&String, &u64)> = not_executed.iter().collect();
+    missing.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (what, count) in missing.into_iter().take(20) {
+        println!("{count} not emulated: {what}");
+    }
     println!(
-        "seeds {} to {}: {agree} agree, {too_long} too long, {found} found; {:.1} s",
+        "seeds {} to {}: {agree} agree, {} not emulated, {too_long} too long, {found} found; {:.1} s",
         arguments.from,
         from.saturating_sub(1),
+        not_executed.values().sum::<u64>(),
         start.elapsed().as_secs_f64()
     );
     Ok(found == 0 && count > 0)

@@ -1,7 +1,7 @@
 //! A random program, and running it.
 
-use ptxc_interp::ir;
-use ptxc_interp::launch::{Buffer, Launch, Options};
+use ptxc_interp::launch::{Buffer, Failure, Launch, Options, Outcome};
+use ptxc_interp::{ir, ptx};
 use ptxc_ir::Module;
 
 use crate::features::Features;
@@ -36,6 +36,8 @@ pub enum Ending {
     Finished(Vec<Buffer>),
     /// It took too many steps: nothing is known.
     TooLong,
+    /// The emulator does not know this instruction.
+    NotExecuted(String),
     /// An error of the program: undefined behaviour, or something that is not interpreted.
     Failed(String),
 }
@@ -48,16 +50,35 @@ pub fn limits() -> Options {
 /// Interprets a module on the program's launch and buffers.
 pub fn interpret(module: &Module, launch: &Launch, buffers: &[Buffer]) -> Ending {
     let mut buffers = buffers.to_vec();
-    match ir::run(module, launch, &mut buffers, &limits()) {
-        Ok(outcome) => match outcome.warnings.first() {
-            Some(warning) => Ending::Failed(warning.clone()),
-            None => Ending::Finished(buffers),
-        },
-        Err(failure) if failure.message.starts_with("more than") && failure.message.ends_with("steps") => {
-            Ending::TooLong
-        }
-        Err(failure) => Ending::Failed(failure.to_string()),
+    let result = ir::run(module, launch, &mut buffers, &limits());
+    if let Ok(Outcome { warnings, .. }) = &result
+        && let Some(warning) = warnings.first()
+    {
+        return Ending::Failed(warning.clone());
     }
+    ending(result, buffers)
+}
+
+/// Emulates PTX text on the program's launch and buffers. Reading what was never written is no fault here: padding is
+/// copied with what is around it.
+pub fn emulate(text: &str, launch: &Launch, buffers: &[Buffer]) -> Ending {
+    let mut buffers = buffers.to_vec();
+    match ptx::Program::read(text) {
+        Ok(program) => ending(ptx::run(&program, launch, &mut buffers, &limits()), buffers),
+        Err(error) => Ending::Failed(format!("the emulator does not read the PTX: {error}")),
+    }
+}
+
+fn ending(result: Result<Outcome, Failure>, buffers: Vec<Buffer>) -> Ending {
+    let Err(failure) = result else { return Ending::Finished(buffers) };
+    let message = &failure.message;
+    if message.starts_with("more than") && message.ends_with("steps") {
+        return Ending::TooLong;
+    }
+    if message.contains("is not executed") || message.contains("is not interpreted") {
+        return Ending::NotExecuted(message.clone());
+    }
+    Ending::Failed(failure.to_string())
 }
 
 /// The first difference of two sets of buffers, in words.

@@ -1,11 +1,25 @@
 //! The steps between a module and its PTX, one at a time.
 
 use cranelift_entity::PrimaryMap;
-use ptxc::OptLevel;
 use ptxc::pipeline::{self, IrStep};
+use ptxc::{Compiler, OptLevel, Options};
 use ptxc_ir::testing::Rng;
 use ptxc_ir::{FuncAttrs, FuncId, Module, has_errors, verify_module};
 use ptxc_targets::Target;
+
+/// The name of everything after legalization: selection, registers and printing.
+pub const PTX: &str = "ptx";
+
+/// Compiles a module with these steps of the IR.
+///
+/// # Errors
+/// What the compiler says.
+pub fn compile(module: &Module, list: &[&str], target: Target) -> Result<String, String> {
+    let passes = Some(list.iter().map(|step| (*step).to_string()).collect());
+    let options = Options { passes, ..Options::new(target) };
+    let output = Compiler::new(target).options(options).compile(module);
+    output.map(|output| output.text).map_err(|diagnostics| diagnostics.to_string())
+}
 
 /// Applies one step of the IR to a module.
 ///
@@ -22,9 +36,8 @@ pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), Stri
             }
             module.funcs = funcs;
         }
-        Some(IrStep::Legalize) => ptxc_isel::legalize(module, target).map_err(|errors| {
-            errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-        })?,
+        Some(IrStep::Legalize) => ptxc_isel::legalize(module, target)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?,
         None => return Err(format!("there is no step `{step}`")),
     }
     let faults = verify_module(module);
@@ -35,18 +48,15 @@ pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), Stri
     Ok(())
 }
 
-/// Lists of steps that a seed is checked with: of the highest level, of none, and a random one; each ends legalized.
+/// Lists of steps that a seed is checked with: of the highest level, of none, and a random one; each ends with legalization and PTX.
 pub fn lists(seed: u64) -> Vec<Vec<&'static str>> {
     let mut rng = Rng::new(seed ^ 0x7374_6570_73);
     let random = (0..1 + rng.below(10)).filter_map(|_| rng.pick(ptxc_opt::PASSES)).map(|pass| pass.name);
-    let mut lists = vec![
-        pipeline::names(OptLevel::O0).to_vec(),
-        pipeline::names(OptLevel::O3).to_vec(),
-        random.collect(),
-    ];
+    let mut lists =
+        vec![pipeline::names(OptLevel::O0).to_vec(), pipeline::names(OptLevel::O3).to_vec(), random.collect()];
     if seed.is_multiple_of(4) {
         lists.push(pipeline::names(OptLevel::O1).to_vec());
     }
-    lists.iter_mut().for_each(|list| list.push(pipeline::LEGALIZE));
+    lists.iter_mut().for_each(|list| list.extend([pipeline::LEGALIZE, PTX]));
     lists
 }

@@ -91,7 +91,8 @@ impl Reduction<'_> {
 
 fn is_indirect(func: &Function) -> bool {
     let addresses = func.dfg.values().any(|v| matches!(func.dfg.as_const(v), Some(ConstData::Func(_))));
-    addresses || func.layout.blocks().flat_map(|b| func.layout.insts(b)).any(|i| func.dfg.insts[i].op == Opcode::CallIndirect)
+    addresses
+        || func.layout.blocks().flat_map(|b| func.layout.insts(b)).any(|i| func.dfg.insts[i].op == Opcode::CallIndirect)
 }
 
 fn names_functions(global: &Global) -> bool {
@@ -160,7 +161,8 @@ fn without_global(module: &Module, global: &Global) -> Option<Module> {
     let defines = |line: &str| {
         let first = line.split_whitespace().take(4);
         let named = format!("@{}", global.name);
-        !line.starts_with(' ') && first.map(|word| word.trim_end_matches(':')).any(|word| word == named)
+        !line.starts_with(' ')
+            && first.map(|word| word.trim_end_matches(':')).any(|word| word == named)
             && !line.ends_with('{')
     };
     let kept: String = text.split_inclusive('\n').filter(|line| !defines(line)).collect();

@@ -4,8 +4,8 @@ use cranelift_entity::EntitySet;
 use ptxc_interp::launch::{Argument, Buffer, Launch};
 use ptxc_ir::testing::Rng;
 use ptxc_ir::{
-    AggDef, AggId, Extra, Flags, FuncKind, Function, FunctionBuilder, Global, GlobalId, GlobalKind, Init, IntCC, Linkage,
-    MemAttrs, MemType, Module, Opcode, Param, ParamAttrs, Signature, Space, Type, Value,
+    AggDef, AggId, Extra, Flags, FuncKind, Function, FunctionBuilder, Global, GlobalId, GlobalKind, Init, IntCC,
+    Linkage, MemAttrs, MemType, Module, Opcode, Param, ParamAttrs, Signature, Space, Type, Value,
 };
 use ptxc_targets::SpecialReg;
 
@@ -50,7 +50,14 @@ pub fn generate(seed: u64, features: &Features) -> Program {
     Program { seed, features: *features, module, launch, buffers, target }
 }
 
-fn global(module: &mut Module, name: &str, space: Space, ty: MemType, init: Option<Init>, linkage: Linkage) -> GlobalId {
+fn global(
+    module: &mut Module,
+    name: &str,
+    space: Space,
+    ty: MemType,
+    init: Option<Init>,
+    linkage: Linkage,
+) -> GlobalId {
     let kind = GlobalKind::Variable(space);
     let global = Global { name: name.to_string(), kind, ty, linkage, align: 16, init };
     // Names are different.
@@ -228,7 +235,12 @@ impl Body<'_> {
 }
 
 /// A random signature: parameters, what they take, and the result.
-fn signature(module: &mut Module, rng: &mut Rng, features: &Features, record: Option<AggId>) -> (Signature, Vec<Passed>) {
+fn signature(
+    module: &mut Module,
+    rng: &mut Rng,
+    features: &Features,
+    record: Option<AggId>,
+) -> (Signature, Vec<Passed>) {
     let (ints, floats) = types(features);
     let value = |rng: &mut Rng| {
         let from = if rng.once_in(3) && !floats.is_empty() { &floats } else { &ints };

@@ -25,8 +25,16 @@ const PLAIN: &[Opcode] = &[
     Opcode::UsubSat,
     Opcode::SsubSat,
 ];
-const SHIFTS: &[Opcode] =
-    &[Opcode::Shl, Opcode::Lshr, Opcode::Ashr, Opcode::Shl, Opcode::Lshr, Opcode::Ashr, Opcode::UshlSat, Opcode::SshlSat];
+const SHIFTS: &[Opcode] = &[
+    Opcode::Shl,
+    Opcode::Lshr,
+    Opcode::Ashr,
+    Opcode::Shl,
+    Opcode::Lshr,
+    Opcode::Ashr,
+    Opcode::UshlSat,
+    Opcode::SshlSat,
+];
 const UNARY: &[Opcode] =
     &[Opcode::Abs, Opcode::Ctpop, Opcode::Ctlz, Opcode::Cttz, Opcode::Bswap, Opcode::Bitreverse, Opcode::Freeze];
 const OVERFLOW: &[Opcode] = &[

@@ -185,8 +185,7 @@ impl Body<'_> {
                 let back = self.op(Opcode::Sub, &[size, amount]);
                 // Rotation by 0 shifts back by the width: masked.
                 let back = self.masked(back, width as u128 - 1);
-                let (up, down) =
-                    (self.op(Opcode::Shl, &[value, amount]), self.op(Opcode::Lshr, &[value, back]));
+                let (up, down) = (self.op(Opcode::Shl, &[value, amount]), self.op(Opcode::Lshr, &[value, back]));
                 self.op(Opcode::Or, &[up, down])
             }
         }

@@ -87,10 +87,8 @@ impl Body<'_> {
         let flags = if self.once_in(2) { Flags::ALIGNED } else { Flags::EMPTY };
         if self.once_in(4) {
             let predicate = self.operand(Type::I1);
-            let op = self.pick(
-                &[Opcode::BarrierRedPopc, Opcode::BarrierRedAnd, Opcode::BarrierRedOr],
-                Opcode::BarrierRedPopc,
-            );
+            let op = self
+                .pick(&[Opcode::BarrierRedPopc, Opcode::BarrierRedAnd, Opcode::BarrierRedOr], Opcode::BarrierRedPopc);
             let inst = self.b.inst(op, flags, Type::INVALID, &[number, predicate], Extra::None);
             let result = self.b.func.dfg.result(inst, 0);
             self.uniform.insert(result);
