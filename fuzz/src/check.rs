@@ -75,8 +75,11 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     }
 }
 
-/// The work; a panic is an error.
-fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+/// Does some work; a panic is an error.
+///
+/// # Errors
+/// Those of the work, and its panics in words.
+pub fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panic_text(payload.as_ref())))
 }
 

@@ -1,13 +1,16 @@
 //! Random programs with defined results, and the drivers that compare what the compiler makes of them.
 //!
 //! [`generate()`] makes a program from a seed; [`features`] says what it may hold. [`program`] runs one, [`check()`]
-//! compares what it does before and after the [`steps`] of the compiler.
+//! compares what it does before and after the [`steps`] of the compiler: in the interpreter after the passes and after
+//! legalization, in the emulator on the PTX. [`campaign`] does so for many seeds, [`report`] says what was found and
+//! makes it smaller. [`readers`] mutates text.
 
 pub mod campaign;
 pub mod check;
 pub mod features;
 pub mod generate;
 pub mod program;
+pub mod readers;
 pub mod report;
 pub mod steps;
 

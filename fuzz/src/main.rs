@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
-use ptxc_fuzz::{Features, campaign, check, generate, report, steps};
+use ptxc_fuzz::{Features, campaign, check, generate, readers, report, steps};
 
 #[derive(Parser)]
 #[command(name = "ptxc-fuzz", version, about = "Random programs through the compiler")]
@@ -21,6 +21,8 @@ struct Arguments {
 enum Command {
     /// Check the programs of a range of seeds.
     Run(Run),
+    /// Mutate IR and PTX text: nothing may panic.
+    Readers(Readers),
     /// Print the program of a seed.
     Show(Show),
     /// List the features that programs may hold.
@@ -74,6 +76,19 @@ struct Run {
 }
 
 #[derive(Args)]
+struct Readers {
+    /// Seed of the mutations.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How long.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Write texts that are wrong to this folder.
+    #[arg(long)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Args)]
 struct Show {
     /// Seed.
     seed: u64,
@@ -90,6 +105,7 @@ const BATCH: u64 = 200;
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run(arguments) => run(&arguments),
+        Command::Readers(arguments) => readers(&arguments),
         Command::Show(arguments) => show(&arguments).map(|()| true),
         Command::Features => {
             Features::NAMES.iter().for_each(|(name, what)| println!("{name:20} {what}"));
@@ -150,6 +166,27 @@ fn run(arguments: &Run) -> Result<bool, String> {
         start.elapsed().as_secs_f64()
     );
     Ok(found == 0 && count > 0)
+}
+
+fn readers(arguments: &Readers) -> Result<bool, String> {
+    check::keep_panics_quiet();
+    let summary = readers::run(arguments.seed, Duration::from_secs(arguments.seconds));
+    for (index, (what, text)) in summary.wrong.iter().enumerate() {
+        println!("{what}");
+        if let Some(folder) = &arguments.output {
+            let path = folder.join(format!("text_{index}"));
+            let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
+            written.map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    let [ir, ptx] = summary.texts;
+    println!(
+        "{ir} texts of IR, {} valid; {ptx} of PTX, {} valid; {} wrong",
+        summary.valid[0],
+        summary.valid[1],
+        summary.wrong.len()
+    );
+    Ok(summary.wrong.is_empty())
 }
 
 fn show(arguments: &Show) -> Result<(), String> {

@@ -48,15 +48,18 @@ pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), Stri
     Ok(())
 }
 
-/// Lists of steps that a seed is checked with: of the highest level, of none, and a random one; each ends with legalization and PTX.
+/// Lists of steps that a seed is checked with, each ending with legalization and PTX: of the highest level, and for some
+/// seeds of none, of the lowest, and random ones.
 pub fn lists(seed: u64) -> Vec<Vec<&'static str>> {
     let mut rng = Rng::new(seed ^ 0x7374_6570_73);
-    let random = (0..1 + rng.below(10)).filter_map(|_| rng.pick(ptxc_opt::PASSES)).map(|pass| pass.name);
-    let mut lists =
-        vec![pipeline::names(OptLevel::O0).to_vec(), pipeline::names(OptLevel::O3).to_vec(), random.collect()];
-    if seed.is_multiple_of(4) {
-        lists.push(pipeline::names(OptLevel::O1).to_vec());
-    }
+    let random: Vec<&str> =
+        (0..1 + rng.below(10)).filter_map(|_| rng.pick(ptxc_opt::PASSES)).map(|pass| pass.name).collect();
+    let mut lists = vec![pipeline::names(OptLevel::O3).to_vec()];
+    lists.push(match seed % 4 {
+        0 | 2 => pipeline::names(OptLevel::O0).to_vec(),
+        1 => pipeline::names(OptLevel::O1).to_vec(),
+        _ => random,
+    });
     lists.iter_mut().for_each(|list| list.extend([pipeline::LEGALIZE, PTX]));
     lists
 }

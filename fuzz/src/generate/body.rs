@@ -203,7 +203,7 @@ impl Body<'_> {
 
     /// A value of this type: something in scope, something converted, or a constant.
     pub fn operand(&mut self, ty: Type) -> Value {
-        if self.once_in(7) {
+        if self.once_in(9) {
             return self.constant(ty);
         }
         let count = self.scope.len();
@@ -217,7 +217,7 @@ impl Body<'_> {
         }
         let at = self.rng.below(count);
         match self.scope.get(at).copied() {
-            Some(value) if !self.once_in(5) => self.coerce(value, ty),
+            Some(value) if !self.once_in(10) => self.coerce(value, ty),
             _ => self.constant(ty),
         }
     }

@@ -267,6 +267,12 @@ impl Body<'_> {
         let cc = self.pick(IntCC::ALL, IntCC::Eq);
         let (a, b) = (self.operand(ty), self.operand(ty));
         let holds = self.icmp(cc, a, b);
+        if self.features.flags && !ty.is_vector() && self.once_in(8) {
+            // Holds for all: a promise to the optimizer.
+            let all = self.b.bits(ty, mask(ty.scalar_bits()));
+            let always = self.icmp(IntCC::Ule, a, all);
+            self.b.inst(Opcode::Assume, Flags::EMPTY, Type::INVALID, &[always], Extra::None);
+        }
         if self.once_in(2) {
             return holds;
         }

@@ -78,6 +78,11 @@ impl Body<'_> {
         match self.rng.below(8) {
             0 | 1 => self.store_value(),
             2 if self.features.block_copies => self.block_copy(),
+            3 if self.features.atomics && self.once_in(8) => {
+                let order = self.pick(&ORDERS[2..], Ordering::SeqCst);
+                let scope = self.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys], Scope::Gpu);
+                self.b.fence(order, scope);
+            }
             3 if self.features.atomics => self.atomic(),
             _ => {
                 let any = self.area(|_| true);

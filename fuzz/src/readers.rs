@@ -1,0 +1,243 @@
+//! Mutated text: what reads IR and PTX, and what comes after it, gives errors and never panics.
+
+use std::time::{Duration, Instant};
+
+use ptxc::{Compiler, OptLevel, Options};
+use ptxc_interp::launch::Options as Limits;
+use ptxc_interp::{ir, ptx};
+use ptxc_ir::testing::Rng;
+use ptxc_ir::{has_errors, print_module, read_module, verify_module};
+use ptxc_targets::{Target, check_module};
+
+use crate::check::caught;
+use crate::features::Features;
+use crate::generate::generate;
+use crate::program::Program;
+use crate::steps;
+
+/// Pieces that mean something somewhere in IR or PTX.
+const PIECES: &[&str] = &[
+    "%",
+    "@",
+    "\"",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "<",
+    ">",
+    ",",
+    ":",
+    "=",
+    "->",
+    "-",
+    "+",
+    "!",
+    "|",
+    ";",
+    "\n",
+    " ",
+    "\\",
+    "i32",
+    "i1",
+    "i129",
+    "ptr",
+    "ptr<",
+    "<4 x i32>",
+    "0",
+    "-1",
+    "1e999",
+    "0x",
+    "0f7FC00000",
+    "nan",
+    "poison",
+    "zero",
+    "splat(",
+    "99999999999999999999999999999999999999999",
+    "align 4",
+    "scope(cta)",
+    "ptx.",
+    "add",
+    "br",
+    "switch",
+    "call",
+    "ret",
+    "gep",
+    "load",
+    "kernel @x(",
+    "global @g:",
+    "byval(",
+    "é",
+    "\u{0}",
+    "..",
+    "$",
+    "0h",
+    "asm",
+    "//",
+    "/*",
+    "*/",
+    ".reg",
+    ".b32",
+    ".pred",
+    "%r<",
+    ".param",
+    ".entry",
+    ".func",
+    ".visible",
+    ".shared",
+    ".align",
+    ".version",
+    ".target",
+    "ld.param",
+    "mov.b64",
+    "@!",
+    "bra",
+    ".loc 1",
+    "setp.",
+    ".v4",
+    "{%r1, %r2}",
+    "_",
+    "generic(",
+    ".branchtargets",
+    "0d",
+];
+
+/// Changes one to four places of a text.
+pub fn mutate(rng: &mut Rng, text: &str, other: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for _ in 0..1 + rng.below(4) {
+        let at = rng.below(bytes.len() + 1);
+        let end = (at + rng.below(12)).min(bytes.len());
+        match rng.below(8) {
+            0 => drop(bytes.drain(at..end)),
+            1 => {
+                let copy = bytes.get(at..end).unwrap_or(&[]).to_vec();
+                let to = rng.below(bytes.len() + 1);
+                bytes.splice(to..to, copy);
+            }
+            2 => {
+                let from = rng.below(other.len());
+                let to = (from + rng.below(40)).min(other.len());
+                let piece = other.as_bytes().get(from..to).unwrap_or(&[]).to_vec();
+                bytes.splice(at..at, piece);
+            }
+            3 | 4 => lines(rng, &mut bytes),
+            5 => {
+                // Digits are registers, sizes and offsets.
+                let digit = bytes.iter().skip(at).position(u8::is_ascii_digit).map(|i| i + at);
+                if let Some(byte) = digit.and_then(|i| bytes.get_mut(i)) {
+                    *byte = b'0' + rng.below(10) as u8;
+                }
+            }
+            _ => {
+                let piece = rng.pick(PIECES).copied().unwrap_or("");
+                bytes.splice(at..if rng.once_in(2) { at } else { end }, piece.bytes());
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Swaps, repeats or drops lines.
+fn lines(rng: &mut Rng, bytes: &mut Vec<u8>) {
+    let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let (a, b) = (rng.below(lines.len()), rng.below(lines.len()));
+    match rng.below(3) {
+        0 => lines.swap(a, b),
+        1 => drop(lines.remove(a)),
+        _ => {
+            let line = lines.get(a).cloned().unwrap_or_default();
+            lines.insert(b, line);
+        }
+    }
+    *bytes = lines.concat();
+}
+
+/// Steps that a mutated program may take.
+const STEPS: u64 = 20_000;
+
+fn limits() -> Limits {
+    Limits { step_limit: STEPS, races: false, ..Limits::default() }
+}
+
+/// Reads IR, and where it is valid, compiles and interprets it. Whether it was valid.
+///
+/// # Errors
+/// Something panicked, or the compiler says that it failed.
+pub fn check_ir(text: &str, program: &Program, target: Target) -> Result<bool, String> {
+    let module = caught(|| Ok(read_module(text)))?;
+    let Ok(module) = module else { return Ok(false) };
+    if caught(|| Ok(has_errors(&verify_module(&module))))? {
+        return Ok(false);
+    }
+    let printed = caught(|| Ok(print_module(&module)))?;
+    if let Err(errors) = caught(|| Ok(read_module(&printed)))? {
+        let first = errors.first().map(|e| e.with_position(&printed)).unwrap_or_default();
+        return Err(format!("what is printed is not read: {first}"));
+    }
+    caught(|| Ok(drop(ir::run(&module, &program.launch, &mut program.buffers.clone(), &limits()))))?;
+    for opt_level in [OptLevel::O0, OptLevel::O3] {
+        let options = Options { opt_level, ..Options::new(target) };
+        if let Err(diagnostics) = Compiler::new(target).options(options).compile(&module)
+            && let Some(internal) = diagnostics.internal
+        {
+            return Err(internal.to_string());
+        }
+    }
+    Ok(true)
+}
+
+/// Reads PTX, checks it for a target and emulates it. Whether it was valid.
+///
+/// # Errors
+/// Something panicked.
+pub fn check_ptx(text: &str, program: &Program, target: Target) -> Result<bool, String> {
+    let valid = caught(|| Ok(check_module(text, target, 100).is_empty()))?;
+    let read = caught(|| Ok(ptx::Program::read(text)))?;
+    if let Ok(emulated) = read {
+        caught(|| Ok(drop(ptx::run(&emulated, &program.launch, &mut program.buffers.clone(), &limits()))))?;
+    }
+    Ok(valid)
+}
+
+/// What a run over mutated texts came to.
+#[derive(Clone, Default, Debug)]
+pub struct Summary {
+    /// Texts of IR and of PTX.
+    pub texts: [u64; 2],
+    /// Of these, valid ones.
+    pub valid: [u64; 2],
+    /// What panicked or failed, with the text.
+    pub wrong: Vec<(String, String)>,
+}
+
+/// Mutates programs and their PTX until the time is up or ten texts are wrong.
+pub fn run(seed: u64, limit: Duration) -> Summary {
+    let mut rng = Rng::new(seed);
+    let started = Instant::now();
+    let mut summary = Summary::default();
+    while started.elapsed() < limit && summary.wrong.len() < 10 {
+        let seed = rng.bits();
+        let program = generate(seed, &Features::for_seed(seed));
+        let Ok(target) = program.target.parse::<Target>() else { continue };
+        let text = print_module(&program.module);
+        let compiled = caught(|| steps::compile(&program.module, &[], target)).unwrap_or_default();
+        for _ in 0..10 {
+            let mutants = [mutate(&mut rng, &text, &compiled), mutate(&mut rng, &compiled, &text)];
+            let results = [check_ir(&mutants[0], &program, target), check_ptx(&mutants[1], &program, target)];
+            for (kind, (mutant, result)) in mutants.into_iter().zip(results).enumerate() {
+                summary.texts[kind] += 1;
+                match result {
+                    Ok(valid) => summary.valid[kind] += u64::from(valid),
+                    Err(what) => summary.wrong.push((what, mutant)),
+                }
+            }
+        }
+    }
+    summary
+}
