@@ -57,7 +57,7 @@ impl Reduction<'_> {
             // Many at a time, then one by one.
             let all = self.attempt_in(id, |func| {
                 let blocks: Vec<Block> = func.layout.blocks().collect();
-                blocks.into_iter().fold(false, |changed, block| merge_next(func, block) || changed)
+                blocks.into_iter().filter(|block| merge_next(func, *block)).count() > 0
             });
             if all {
                 continue;

@@ -10,7 +10,7 @@ impl Reduction<'_> {
         for id in self.bodies() {
             let func = &self.module.funcs[id];
             let insts: Vec<Inst> = func.layout.blocks().flat_map(|block| func.layout.insts(block)).collect();
-            let all = self.attempt_in(id, |func| insts.iter().fold(false, |any, inst| plain(func, *inst) || any));
+            let all = self.attempt_in(id, |func| insts.iter().filter(|inst| plain(func, **inst)).count() > 0);
             if !all {
                 for inst in insts {
                     self.attempt_in(id, |func| plain(func, inst));
