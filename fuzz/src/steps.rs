@@ -51,7 +51,7 @@ pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), Stri
 /// Lists of steps that a seed is checked with, each ending with legalization and PTX: of the highest level, and for some
 /// seeds of none, of the lowest, and random ones.
 pub fn lists(seed: u64) -> Vec<Vec<&'static str>> {
-    let mut rng = Rng::new(seed ^ 0x7374_6570_73);
+    let mut rng = Rng::new(seed ^ 0x73_7465_7073);
     let random: Vec<&str> =
         (0..1 + rng.below(10)).filter_map(|_| rng.pick(ptxc_opt::PASSES)).map(|pass| pass.name).collect();
     let mut lists = vec![pipeline::names(OptLevel::O3).to_vec()];
