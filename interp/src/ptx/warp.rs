@@ -117,8 +117,9 @@ fn enter(frame: &mut Frame, code: &Code, mask: u32, who: &Identity, world: &mut 
     }
     let thread = |lane: usize| who.first_thread as usize + lane;
     let slot = world.team.slot;
-    frame.marks = Some(Box::new(std::array::from_fn(|lane| world.memory.local_mark(slot, thread(lane)))));
+    let marks = frame.marks.get_or_insert_with(|| Box::new([0; LANES]));
     for lane in lanes(mask) {
+        marks[lane] = world.memory.local_mark(slot, thread(lane));
         let address = world.memory.push_local(slot, thread(lane), size, align);
         let address = address.ok_or_else(|| Stop::new("there is no such thread"))?;
         if let Some(base) = frame.slots.get_mut(FRAME as usize) {
@@ -268,14 +269,31 @@ impl Warp {
         if site.arguments.len() != function.parameters.len() || site.results.len() > function.returns.len() {
             return Err(Stop::new(format!("the call does not fit the parameters of `{}`", function.name)));
         }
-        let at = self.free.pop().unwrap_or_else(|| {
-            self.frames.push(Frame::default());
-            self.frames.len() - 1
-        });
-        let mut frame = std::mem::take(&mut self.frames[at]);
-        frame.slots.clone_from(&template.slots);
-        (frame.function, frame.live, frame.marks) = (callee, group.mask, None);
-        (frame.caller, frame.depth) = (Some((group.frame, group.pc)), self.frames[group.frame].depth + 1);
+        let depth = caller.depth + 1;
+        let link = Some((group.frame, group.pc));
+        // Lanes that made this call before are inside it, perhaps waiting for these.
+        let same = |f: &Frame| f.caller == link && f.function == callee && f.live != 0 && f.live & group.mask == 0;
+        let (at, mut frame) = match self.frames.iter().position(same) {
+            Some(at) => {
+                let mut frame = std::mem::take(&mut self.frames[at]);
+                for (slot, initial) in frame.slots.iter_mut().zip(&template.slots) {
+                    lanes(group.mask).for_each(|lane| slot[lane] = initial[lane]);
+                }
+                frame.live |= group.mask;
+                (at, frame)
+            }
+            None => {
+                let at = self.free.pop().unwrap_or_else(|| {
+                    self.frames.push(Frame::default());
+                    self.frames.len() - 1
+                });
+                let mut frame = std::mem::take(&mut self.frames[at]);
+                frame.slots.clone_from(&template.slots);
+                (frame.function, frame.live, frame.marks) = (callee, group.mask, None);
+                (frame.caller, frame.depth) = (link, depth);
+                (at, frame)
+            }
+        };
         enter(&mut frame, code, group.mask, &self.who, world)?;
         for (from, to) in site.arguments.iter().zip(&function.parameters) {
             pass(&self.frames[group.frame], *from, &mut frame, *to, group.mask, &self.who, world)?;
