@@ -2,6 +2,7 @@
 //! verifies between steps, and turns errors of every stage into diagnostics.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -168,6 +169,8 @@ struct Session<'a> {
     options: &'a Options,
     observer: Option<&'a mut dyn Observer>,
     spans: Option<SpanMap>,
+    /// Symbols as `spans` numbers them, once passes may have changed the numbers.
+    symbols: Option<HashMap<String, Symbol>>,
     diagnostics: Diagnostics,
     report: Report,
 }
@@ -175,7 +178,7 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn new(name: &str, text: &str, options: &'a Options, observer: Option<&'a mut dyn Observer>) -> Session<'a> {
         let diagnostics = Diagnostics::new(name, text);
-        Session { options, observer, spans: None, diagnostics, report: Report::default() }
+        Session { options, observer, spans: None, symbols: None, diagnostics, report: Report::default() }
     }
 
     fn compile_text(mut self) -> Result<Output, Diagnostics> {
@@ -384,6 +387,12 @@ impl<'a> Session<'a> {
                     self.print_ir(pass.name, module);
                     self.verify_after(pass.name, module)?;
                 }
+                Some(IrStep::ModulePass(pass)) => {
+                    self.remember_symbols(module);
+                    self.step(pass.name, || (pass.run)(module))?;
+                    self.print_ir(pass.name, module);
+                    self.verify_after(pass.name, module)?;
+                }
                 Some(IrStep::Legalize) => {
                     self.legalize(module)?;
                     legalized = true;
@@ -496,10 +505,24 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Keeps the numbers of symbols that the places in the text go by.
+    fn remember_symbols(&mut self, module: &Module) {
+        if self.spans.is_some() && self.symbols.is_none() {
+            let funcs = module.funcs.iter().map(|(id, func)| (func.name.clone(), Symbol::Func(id)));
+            let globals = module.globals.iter().map(|(id, global)| (global.name.clone(), Symbol::Global(id)));
+            self.symbols = Some(funcs.chain(globals).collect());
+        }
+    }
+
     /// Turns errors of legalization and selection into diagnostics.
     fn refuse(&mut self, module: &Module, errors: Vec<SelectError>) -> Stop {
         for error in errors {
-            let span = self.spans.as_ref().and_then(|spans| place_of_refusal(spans, module, &error));
+            let symbol = match &self.symbols {
+                Some(symbols) => symbols.get(&error.func).copied(),
+                None => module.symbol(&error.func),
+            };
+            let place = |spans| symbol.and_then(|symbol| place_of_refusal(spans, symbol, &error));
+            let span = self.spans.as_ref().and_then(place);
             let mut diagnostic = Diagnostic::error(error.to_string()).at(span);
             if error.loc.line != 0 {
                 let file = module.files.iter().find(|(number, _)| *number == error.loc.file);
@@ -528,8 +551,8 @@ fn known(span: Range<usize>) -> Option<Range<usize>> {
     (!span.is_empty()).then_some(span)
 }
 
-fn place_of_refusal(spans: &SpanMap, module: &Module, error: &SelectError) -> Option<Range<usize>> {
-    match module.symbol(&error.func)? {
+fn place_of_refusal(spans: &SpanMap, symbol: Symbol, error: &SelectError) -> Option<Range<usize>> {
+    match symbol {
         Symbol::Func(func) => {
             let spans = spans.func(func);
             error.inst.and_then(|inst| known(spans.inst(inst))).or_else(|| known(spans.name.clone()))

@@ -2,17 +2,31 @@
 //!
 //! A compilation is: read, verify, the IR passes of the level, then the lowering that every level shares.
 
-use ptxc_opt::Pass;
+use ptxc_opt::{ModulePass, Pass};
 
 use crate::options::OptLevel;
 
 /// IR passes of each level, in order.
 const O0: &[&str] = &[];
-const O1: &[&str] =
-    &["simplify-control-flow", "promote-allocas", "fold-constants", "merge-block-params", "remove-dead-code"];
+const O1: &[&str] = &[
+    "simplify-control-flow",
+    "promote-allocas",
+    "inline-calls",
+    "remove-unused-symbols",
+    "promote-allocas",
+    "simplify-control-flow",
+    "fold-constants",
+    "merge-block-params",
+    "remove-dead-code",
+];
 const O2: &[&str] = &[
     "simplify-control-flow",
     "promote-allocas",
+    "remove-dead-code",
+    "inline-calls",
+    "remove-unused-symbols",
+    "promote-allocas",
+    "simplify-control-flow",
     "fold-constants",
     "merge-block-params",
     "number-values",
@@ -47,6 +61,8 @@ pub const VERIFY: &str = "verify";
 pub enum IrStep {
     /// A pass over each function.
     Pass(&'static Pass),
+    /// A pass over the module.
+    ModulePass(&'static ModulePass),
     /// Legalization of the module.
     Legalize,
 }
@@ -54,13 +70,17 @@ pub enum IrStep {
 impl IrStep {
     /// The step of that name.
     pub fn find(name: &str) -> Option<IrStep> {
-        if name == LEGALIZE { Some(IrStep::Legalize) } else { ptxc_opt::find(name).map(IrStep::Pass) }
+        if name == LEGALIZE {
+            return Some(IrStep::Legalize);
+        }
+        ptxc_opt::find(name).map(IrStep::Pass).or_else(|| ptxc_opt::find_module_pass(name).map(IrStep::ModulePass))
     }
 
     /// The step's name.
     pub fn name(self) -> &'static str {
         match self {
             IrStep::Pass(pass) => pass.name,
+            IrStep::ModulePass(pass) => pass.name,
             IrStep::Legalize => LEGALIZE,
         }
     }
@@ -79,7 +99,8 @@ pub fn names(level: OptLevel) -> &'static [&'static str] {
 /// Every name that `--print-after` takes, in the order in which steps can run.
 pub fn step_names() -> Vec<&'static str> {
     let passes = ptxc_opt::PASSES.iter().map(|pass| pass.name);
-    [READ, TRANSLATE].into_iter().chain(passes).chain(LOWERING.iter().copied()).collect()
+    let module_passes = ptxc_opt::MODULE_PASSES.iter().map(|pass| pass.name);
+    [READ, TRANSLATE].into_iter().chain(passes).chain(module_passes).chain(LOWERING.iter().copied()).collect()
 }
 
 #[cfg(test)]
@@ -90,7 +111,7 @@ mod tests {
     fn every_name_in_the_lists_is_a_pass() {
         for level in OptLevel::ALL {
             for name in names(level) {
-                assert!(ptxc_opt::find(name).is_some(), "{level:?} names {name}");
+                assert!(IrStep::find(name).is_some(), "{level:?} names {name}");
             }
         }
     }

@@ -17,6 +17,8 @@ fn optimize(module: &mut Module) {
         }
         module.funcs = funcs;
     }
+    // Functions keep their numbers: nothing is removed from the module.
+    ptxc_opt::inline_calls(module);
 }
 
 fn execute(module: &Module, kernel: FuncId) -> (Result<Outcome, Failure>, Vec<Buffer>) {

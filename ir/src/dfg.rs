@@ -326,6 +326,19 @@ impl Dfg {
         value
     }
 
+    /// Rewrites every constant in place. Distinct constants must stay distinct as far as they are used.
+    pub(crate) fn rewrite_constants(&mut self, mut rewrite: impl FnMut(&mut ConstData)) {
+        self.consts.values_mut().for_each(&mut rewrite);
+        let values = std::mem::take(&mut self.const_values);
+        self.const_values = values
+            .into_iter()
+            .map(|((ty, mut data), value)| {
+                rewrite(&mut data);
+                ((ty, data), value)
+            })
+            .collect();
+    }
+
     /// An integer, float-bits or null constant; bits beyond the type's width are dropped. For a vector type, a splat.
     pub fn bits(&mut self, ty: Type, bits: u128) -> Value {
         let width = ty.scalar_bits();

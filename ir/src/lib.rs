@@ -17,6 +17,7 @@ pub mod module;
 pub mod opcode;
 pub mod printer;
 pub mod reader;
+mod retain;
 pub mod target_ops;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

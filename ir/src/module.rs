@@ -261,6 +261,17 @@ impl Module {
         self.symbols.get(name).copied()
     }
 
+    /// Gives each name what `new` makes of its symbol; drops names for which it gives none.
+    pub(crate) fn rename_symbols(&mut self, new: impl Fn(Symbol) -> Option<Symbol>) {
+        self.symbols.retain(|_, symbol| match new(*symbol) {
+            Some(renamed) => {
+                *symbol = renamed;
+                true
+            }
+            None => false,
+        });
+    }
+
     /// An aggregate's definition and layout.
     pub fn agg(&self, id: AggId) -> &Aggregate {
         &self.aggregates[id]

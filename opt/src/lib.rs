@@ -12,22 +12,27 @@
 //! * Value aliases ([`ptxc_ir::Dfg::alias`]) may be left behind; no use refers to one when the pass returns.
 
 mod addresses;
+mod call_graph;
 mod edit;
 mod effects;
 pub mod fold;
 mod fold_constants;
 mod identities;
+mod inline_calls;
 mod merge_block_params;
 mod number_values;
 mod pass;
 mod promote_allocas;
 mod remove_dead_code;
+mod remove_unused_symbols;
 mod simplify_control_flow;
 
 pub use fold_constants::fold_constants;
+pub use inline_calls::inline_calls;
 pub use merge_block_params::merge_block_params;
 pub use number_values::number_values;
-pub use pass::{Context, PASSES, Pass, find};
+pub use pass::{Context, MODULE_PASSES, ModulePass, PASSES, Pass, find, find_module_pass};
 pub use promote_allocas::promote_allocas;
 pub use remove_dead_code::remove_dead_code;
+pub use remove_unused_symbols::remove_unused_symbols;
 pub use simplify_control_flow::simplify_control_flow;

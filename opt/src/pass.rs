@@ -55,6 +55,35 @@ pub static PASSES: &[Pass] = &[
     },
 ];
 
+/// A pass over a whole module: over calls between functions, for example.
+pub struct ModulePass {
+    /// Name on the command line and in reports: a verb phrase.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// The pass. Tells whether it changed anything.
+    pub run: fn(&mut Module) -> bool,
+}
+
+/// Every pass over modules.
+pub static MODULE_PASSES: &[ModulePass] = &[
+    ModulePass {
+        name: "inline-calls",
+        summary: "puts the bodies of small functions, and of functions with one call, in place of calls to them",
+        run: crate::inline_calls,
+    },
+    ModulePass {
+        name: "remove-unused-symbols",
+        summary: "removes functions and variables that nothing visible needs",
+        run: crate::remove_unused_symbols,
+    },
+];
+
+/// The pass over modules of that name.
+pub fn find_module_pass(name: &str) -> Option<&'static ModulePass> {
+    MODULE_PASSES.iter().find(|pass| pass.name == name)
+}
+
 /// The pass of that name.
 pub fn find(name: &str) -> Option<&'static Pass> {
     PASSES.iter().find(|pass| pass.name == name)

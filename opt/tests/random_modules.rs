@@ -39,6 +39,16 @@ fn passes_keep_random_modules_valid() {
             apply(&mut again, pass);
             assert_eq!(print_module(&again), print_module(&changed_module), "seed {seed}: {} differs", pass.name);
         }
+        for pass in ptxc_opt::MODULE_PASSES {
+            let (mut changed_module, mut again) = (module.clone(), module.clone());
+            let changed = (pass.run)(&mut changed_module);
+            assert_valid(&changed_module, seed, pass.name);
+            if !changed {
+                assert_eq!(print_module(&changed_module), print_module(&module), "seed {seed}: {} lies", pass.name);
+            }
+            (pass.run)(&mut again);
+            assert_eq!(print_module(&again), print_module(&changed_module), "seed {seed}: {} differs", pass.name);
+        }
     }
 }
 

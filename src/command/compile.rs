@@ -100,7 +100,8 @@ fn check_names(arguments: &CompileArguments) -> Result<(), Failure> {
     }
     let mut passes = arguments.passes.iter().flatten().filter(|name| !name.is_empty());
     if let Some(name) = passes.find(|name| pipeline::IrStep::find(name).is_none()) {
-        let known: Vec<&str> = ptxc::opt::PASSES.iter().map(|pass| pass.name).collect();
+        let passes = ptxc::opt::PASSES.iter().map(|pass| pass.name);
+        let known: Vec<&str> = passes.chain(ptxc::opt::MODULE_PASSES.iter().map(|pass| pass.name)).collect();
         let known = known.join(", ");
         return Err(Failure::message(format!("error: there is no pass `{name}`; passes are: {known}, legalize\n")));
     }
