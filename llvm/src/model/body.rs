@@ -136,6 +136,22 @@ impl Body {
         List::push(&mut self.bundles, bundles)
     }
 
+    /// Removes everything and keeps the room, for the next body.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.blocks.clear();
+        self.order.clear();
+        self.instructions.clear();
+        self.calls.clear();
+        self.metadata.clear();
+        self.attachments.clear();
+        self.records.clear();
+        self.names.clear();
+        self.operands.clear();
+        self.words.clear();
+        self.bundles.clear();
+    }
+
     /// Makes a value of that type without a definition.
     pub fn add_value(&mut self, ty: TypeId) -> ValueId {
         self.values.push(Value { ty, definition: Definition::Unknown })

@@ -2,7 +2,7 @@
 
 use cranelift_entity::packed_option::PackedOption;
 
-use super::lexer::{Kind, Token, unquote};
+use super::lexer::{Kind, Token, key, unquote};
 use super::numbers;
 use super::parser::{Parser, PendingBlock, Result, parse_number};
 use crate::model::{
@@ -15,6 +15,11 @@ const MAX_CONSTANT_BITS: u32 = 4096;
 
 /// Most elements that `splat` makes.
 const MAX_SPLAT: u32 = 1 << 12;
+
+const NUW: u64 = key(b"nuw");
+const NSW: u64 = key(b"nsw");
+const INBOUNDS: u64 = key(b"inbounds");
+const CONTRACT: u64 = key(b"contract");
 
 /// Class of types that an operation takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -363,9 +368,19 @@ impl Parser<'_> {
     pub(super) fn flags(&mut self) -> Flags {
         let mut flags = Flags::NONE;
         while self.token.kind == Kind::Word {
-            let text = self.text();
-            let Some((_, flag)) = Flags::WORDS.iter().find(|(word, _)| word.as_bytes() == text) else { break };
-            flags = flags.with(*flag);
+            let flag = match self.key() {
+                NUW => Flags::NUW,
+                NSW => Flags::NSW,
+                INBOUNDS => Flags::INBOUNDS.with(Flags::NUSW),
+                CONTRACT => Flags::CONTRACT,
+                // Most words are no flags: types.
+                key if key >> 32 == 0 && key as u8 == b'i' => break,
+                _ => match Flags::WORDS.iter().find(|(word, _)| word.as_bytes() == self.text()) {
+                    Some((_, flag)) => *flag,
+                    None => break,
+                },
+            };
+            flags = flags.with(flag);
             self.bump();
         }
         flags

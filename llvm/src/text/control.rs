@@ -1,7 +1,7 @@
 //! Calls, phis and what ends a block.
 
 use super::instructions::{Read, is_mnemonic};
-use super::lexer::{Kind, Token};
+use super::lexer::Token;
 use super::parser::{Parser, Result};
 use crate::model::{
     Bundle, Call, CallId, ExceptionOp, Flags, Instruction, Operand, OperandKind, TailCall, Type, TypeId,
@@ -186,7 +186,7 @@ impl Parser<'_> {
             self.expect(b',')?;
             incoming.push(self.block_reference()?.into());
             self.expect(b']')?;
-            if !self.at(b',') || self.second().kind == Kind::MetadataName {
+            if !self.at_more() {
                 break;
             }
             self.bump();

@@ -75,7 +75,7 @@ impl Parser<'_> {
         }
         let pending = self.blocks(id)?;
         self.resolve_addresses(id, pending)?;
-        let body = std::mem::take(&mut self.locals.body);
+        let body = self.locals.finish();
         if let GlobalKind::Function(function) = &mut self.module.globals[id].kind {
             function.body = Some(body);
         }

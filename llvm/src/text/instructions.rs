@@ -101,7 +101,19 @@ impl Parser<'_> {
     }
 
     fn arithmetic(&mut self, word: &[u8], mnemonic: Token) -> Result<Read> {
-        if let Some(op) = BinaryOp::from_word(word) {
+        let frequent = match word {
+            b"add" => Some(BinaryOp::Add),
+            b"mul" => Some(BinaryOp::Mul),
+            b"sub" => Some(BinaryOp::Sub),
+            b"shl" => Some(BinaryOp::Shl),
+            b"and" => Some(BinaryOp::And),
+            b"or" => Some(BinaryOp::Or),
+            b"fadd" => Some(BinaryOp::FAdd),
+            b"fmul" => Some(BinaryOp::FMul),
+            b"zext" | b"sext" | b"trunc" | b"bitcast" => None,
+            _ => BinaryOp::from_word(word),
+        };
+        if let Some(op) = frequent {
             return self.binary(op, mnemonic);
         }
         if let Some(op) = CastOp::from_word(word) {
@@ -264,7 +276,7 @@ impl Parser<'_> {
     /// `, 1, 2`: the indices, with the type they lead to.
     fn path(&mut self, ty: TypeId) -> Result<(Vec<u32>, TypeId)> {
         let (mut path, mut part) = (Vec::new(), ty);
-        while self.at(b',') && self.second().kind == Kind::Integer {
+        while self.at(b',') && self.peek().is_ascii_digit() {
             self.bump();
             let token = self.token;
             let index = self.small_number("an index")?;

@@ -58,6 +58,7 @@ const WORD: u8 = 2;
 const DIGIT: u8 = 4;
 const WORD_START: u8 = 8;
 const HEX: u8 = 16;
+const COMMENT: u8 = 32;
 
 /// Classes of every byte.
 static CLASS: [u8; 256] = {
@@ -78,11 +79,25 @@ static CLASS: [u8; 256] = {
         if c.is_ascii_hexdigit() {
             class |= HEX;
         }
+        if matches!(c, b';' | b'/') {
+            class |= COMMENT;
+        }
         table[byte] = class;
         byte += 1;
     }
     table
 };
+
+/// The first eight bytes of a word as a number, the first byte lowest; for choosing by [`key`] constants.
+pub(super) const fn key(word: &[u8]) -> u64 {
+    let mut number = 0;
+    let mut at = 0;
+    while at < word.len() && at < 8 {
+        number |= (word[at] as u64) << (8 * at);
+        at += 1;
+    }
+    number
+}
 
 /// Reads tokens one after the other.
 #[derive(Clone, Debug)]
@@ -101,23 +116,54 @@ impl<'a> Lexer<'a> {
         self.position = at as usize;
     }
 
+    #[inline(always)]
     fn byte(&self, at: usize) -> u8 {
         self.source.get(at).copied().unwrap_or(0)
     }
 
+    /// [`key`] of the token.
+    pub(super) fn key(&self, token: Token) -> u64 {
+        let start = token.start as usize;
+        let len = (token.end - token.start) as usize;
+        match self.source.get(start..start + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok()) {
+            Some(bytes) if len < 8 => u64::from_le_bytes(bytes) & ((1 << (8 * len)) - 1),
+            Some(bytes) => u64::from_le_bytes(bytes),
+            None => key(&self.source[start..token.end as usize]),
+        }
+    }
+
+    #[inline(always)]
     fn is(&self, at: usize, class: u8) -> bool {
         CLASS[self.byte(at) as usize] & class != 0
     }
 
-    /// Goes on while bytes are of the class. A byte beyond the end has none but [`SPACE`].
-    fn run(&self, mut at: usize, class: u8) -> usize {
-        while at < self.source.len() && CLASS[self.source[at] as usize] & class != 0 {
-            at += 1;
-        }
-        at
+    /// Goes on while bytes are of the class.
+    #[inline(always)]
+    fn run(&self, at: usize, class: u8) -> usize {
+        let rest = self.source.get(at..).unwrap_or(&[]);
+        at + rest.iter().position(|byte| CLASS[*byte as usize] & class == 0).unwrap_or(rest.len())
     }
 
+    /// The byte that the token after the last one starts with, 0 at the end.
+    pub(super) fn peek(&self) -> u8 {
+        let mut ahead = Lexer { source: self.source, position: self.position };
+        ahead.skip_space();
+        ahead.byte(ahead.position)
+    }
+
+    /// Skips what stands before a token: mostly one space or nothing.
+    #[inline(always)]
     fn skip_space(&mut self) {
+        if self.byte(self.position) == b' ' {
+            self.position += 1;
+        }
+        if self.is(self.position, SPACE | COMMENT) {
+            self.skip_more_space();
+        }
+    }
+
+    #[inline(never)]
+    fn skip_more_space(&mut self) {
         loop {
             self.position = self.run(self.position, SPACE);
             match self.source.get(self.position) {
@@ -136,13 +182,18 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token.
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Token {
         self.skip_space();
         let start = self.position;
         let Some(first) = self.source.get(start).copied() else {
             return Token { kind: Kind::End, start: start as u32, end: start as u32 };
         };
-        let (kind, end) = self.scan(first, start);
+        let (kind, end) = match first {
+            b',' | b'=' | b'(' | b')' | b'[' | b']' | b'{' | b'}' => (Kind::Punctuation(first), start + 1),
+            b'a'..=b'z' => self.word(start),
+            _ => self.scan(first, start),
+        };
         self.position = if kind == Kind::Label { end + 1 } else { end };
         Token { kind, start: start as u32, end: end as u32 }
     }
@@ -163,13 +214,12 @@ impl<'a> Lexer<'a> {
             b'-' if self.is(start + 1, DIGIT) => self.number(start),
             b'$' if self.byte(start + 1) == b'"' || self.is(start + 1, WORD) => self.comdat(start),
             _ if CLASS[first as usize] & WORD_START != 0 => self.word(start),
-            b'=' | b',' | b'*' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>' | b'|' | b':' | b'/' => {
-                (Kind::Punctuation(first), start + 1)
-            }
+            b'*' | b'<' | b'>' | b'|' | b':' | b'/' => (Kind::Punctuation(first), start + 1),
             _ => (Kind::Bad, start + 1),
         }
     }
 
+    #[inline(always)]
     fn word(&self, start: usize) -> (Kind, usize) {
         let end = self.run(start, WORD);
         if self.byte(end) == b':' { (Kind::Label, end) } else { (Kind::Word, end) }

@@ -28,12 +28,19 @@ const DENSE: u32 = 1 << 20;
 impl Locals {
     /// Forgets everything of the function before.
     pub(super) fn start(&mut self) {
-        self.body = Body::default();
+        self.body.clear();
         self.next = 0;
         self.mentions.clear();
         self.block_mentions.clear();
         self.large.clear();
         self.stamp += 1;
+    }
+
+    /// The body, of just the size it needs.
+    pub(super) fn finish(&mut self) -> Body {
+        let body = self.body.clone();
+        self.body.clear();
+        body
     }
 
     /// What `%name` is.

@@ -2,7 +2,7 @@
 
 use super::constants::Class;
 use super::instructions::Read;
-use super::lexer::{Kind, Token};
+use super::lexer::Token;
 use super::parser::{Parser, Result};
 use crate::model::{Access, Alignment, Constant, Instruction, Name, Operand, Ordering, RmwOp, Type, TypeId};
 
@@ -10,7 +10,7 @@ impl Parser<'_> {
     /// `, align N` if it is next; leaves a comma before metadata taken.
     fn align_behind(&mut self) -> Result<Alignment> {
         let mut align = Alignment::NONE;
-        while self.at(b',') && self.second().kind != Kind::MetadataName {
+        while self.at_more() {
             self.bump();
             self.expect_word("align")?;
             align = Alignment::from_bytes(self.alignment()?).unwrap_or_default();
@@ -120,7 +120,7 @@ impl Parser<'_> {
         let ty = self.value_type()?;
         let one = self.module.constants.intern(self.common.i32, Constant::Integer(1));
         let (mut count, mut align, mut space) = (Operand::from(one), Alignment::NONE, 0);
-        while self.at(b',') && self.second().kind != Kind::MetadataName {
+        while self.at_more() {
             self.bump();
             if self.eat_word(b"align") {
                 align = Alignment::from_bytes(self.alignment()?).unwrap_or_default();
@@ -142,7 +142,7 @@ impl Parser<'_> {
         self.check_class(result, Class::Pointer, mnemonic)?;
         let mut operands = self.take_scratch();
         operands.push(base);
-        while self.at(b',') && self.second().kind != Kind::MetadataName {
+        while self.at_more() {
             let (ty, index) = self.next_operand()?;
             self.check_class(ty, Class::Integer, mnemonic)?;
             // A vector of indices gives a vector of addresses.

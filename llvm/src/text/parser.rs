@@ -172,11 +172,27 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes the next token.
+    #[inline(never)]
     pub(super) fn bump(&mut self) -> Token {
         let token = self.token;
         self.previous_end = token.end;
         self.token = self.lexer.next();
         token
+    }
+
+    /// The first byte of the token after the next one.
+    pub(super) fn peek(&self) -> u8 {
+        self.lexer.peek()
+    }
+
+    /// The first eight bytes of the next token as a number.
+    pub(super) fn key(&self) -> u64 {
+        self.lexer.key(self.token)
+    }
+
+    /// Whether a comma with something else than metadata behind it is next.
+    pub(super) fn at_more(&self) -> bool {
+        self.at(b',') && self.peek() != b'!'
     }
 
     /// The token after the next one.
@@ -210,6 +226,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether the next token is this character.
+    #[inline(always)]
     pub(super) fn at(&self, punctuation: u8) -> bool {
         self.token.kind == Kind::Punctuation(punctuation)
     }

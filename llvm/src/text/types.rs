@@ -1,8 +1,15 @@
 //! Types. Typed pointers, which files before LLVM 15 have, become opaque ones.
 
-use super::lexer::Kind;
+use super::lexer::{Kind, key};
 use super::parser::{Parser, Result, parse_number};
 use crate::model::{Name, Type, TypeId};
+
+const PTR: u64 = key(b"ptr");
+const I1: u64 = key(b"i1");
+const I8: u64 = key(b"i8");
+const I32: u64 = key(b"i32");
+const I64: u64 = key(b"i64");
+const FLOAT: u64 = key(b"float");
 
 /// The widest integer.
 const MAX_BITS: u64 = 1 << 23;
@@ -10,6 +17,9 @@ const MAX_BITS: u64 = 1 << 23;
 impl Parser<'_> {
     /// A type, `void` included.
     pub(super) fn ty(&mut self) -> Result<TypeId> {
+        if let Some(ty) = self.frequent_type() {
+            return Ok(ty);
+        }
         self.nested(|parser| {
             let base = parser.plain_type()?;
             parser.pointee = None;
@@ -22,11 +32,36 @@ impl Parser<'_> {
         })
     }
 
+    /// Takes one of the types that are everywhere, unless something may follow that changes it.
+    fn frequent_type(&mut self) -> Option<TypeId> {
+        if self.token.kind != Kind::Word {
+            return None;
+        }
+        let common = &self.common;
+        let ty = match self.key() {
+            PTR => common.ptr,
+            I32 => common.i32,
+            I64 => common.i64,
+            FLOAT => common.float,
+            I1 => common.i1,
+            I8 => common.i8,
+            _ => return None,
+        };
+        // `addrspace`, `*` or the parameters of a function type.
+        if matches!(self.peek(), b'a' | b'*' | b'(') {
+            return None;
+        }
+        self.bump();
+        self.pointee = None;
+        Some(ty)
+    }
+
     /// A type of values.
     pub(super) fn value_type(&mut self) -> Result<TypeId> {
         let token = self.token;
         let ty = self.ty()?;
         match self.module.types.get(ty) {
+            Type::Pointer(_) | Type::Integer(_) | Type::Float => Ok(ty),
             Type::Void => Err(self.error_at(token, "a value cannot have the type `void`")),
             Type::Function { .. } => Err(self.error_at(token, "a value cannot have the type of a function")),
             _ => Ok(ty),
