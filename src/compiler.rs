@@ -102,6 +102,38 @@ fn compile_input<'a>(
     }
 }
 
+/// Compiles LLVM IR, text or bitcode, as `prepare` says when it has seen, and perhaps changed, the module.
+///
+/// # Errors
+/// Everything that is wrong with the input, the error of `prepare`, or an internal error.
+pub fn compile_llvm_prepared(
+    name: &str,
+    bytes: &[u8],
+    prepare: impl FnOnce(&mut ptxc_llvm::Module) -> Result<Options, Diagnostic>,
+) -> Result<Output, Diagnostics> {
+    let format = match Format::of(name, bytes) {
+        Format::LlvmBitcode => Format::LlvmBitcode,
+        _ => Format::LlvmText,
+    };
+    // Reading asks for no options.
+    let options = Options::new(Target::ALL[0]);
+    let mut session = Session::new(name, "", &options, None);
+    let mut module = match session.read_llvm(bytes, format) {
+        Ok(module) => module,
+        Err(Stop) => {
+            session.place_llvm(bytes, format, true);
+            return Err(session.diagnostics);
+        }
+    };
+    match prepare(&mut module) {
+        Ok(options) => Session::new(name, "", &options, None).compile_llvm_module(&module, bytes, format),
+        Err(error) => {
+            session.diagnostics.list.push(error);
+            Err(session.diagnostics)
+        }
+    }
+}
+
 /// Compiles modules built in memory.
 ///
 /// ```
@@ -190,12 +222,33 @@ impl<'a> Session<'a> {
     }
 
     fn compile_llvm(mut self, bytes: &[u8], format: Format) -> Result<Output, Diagnostics> {
-        let result = self.read_llvm(bytes, format).and_then(|module| self.translate(&module)).and_then(|module| {
+        match self.read_llvm(bytes, format) {
+            Ok(module) => self.compile_llvm_module(&module, bytes, format),
+            Err(stop) => {
+                self.place_llvm(bytes, format, true);
+                self.finish(Err(stop))
+            }
+        }
+    }
+
+    fn compile_llvm_module(
+        mut self,
+        module: &ptxc_llvm::Module,
+        bytes: &[u8],
+        format: Format,
+    ) -> Result<Output, Diagnostics> {
+        let result = self.translate(module).and_then(|module| {
             self.verify_input(&module)?;
             self.lower(module)
         });
+        self.place_llvm(bytes, format, result.is_err());
+        self.finish(result)
+    }
+
+    /// Gives messages their text, or says the place in bitcode by a note.
+    fn place_llvm(&mut self, bytes: &[u8], format: Format, failed: bool) {
         // Only messages need the text.
-        if format == Format::LlvmText && (result.is_err() || !self.diagnostics.list.is_empty()) {
+        if format == Format::LlvmText && (failed || !self.diagnostics.list.is_empty()) {
             self.diagnostics.source = String::from_utf8_lossy(bytes).into_owned();
             let source = &self.diagnostics.source;
             for diagnostic in &mut self.diagnostics.list {
@@ -207,7 +260,6 @@ impl<'a> Session<'a> {
                 diagnostic.notes.extend(diagnostic.span.take().map(unplaced));
             }
         }
-        self.finish(result)
     }
 
     /// Reads LLVM IR.

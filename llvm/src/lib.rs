@@ -7,12 +7,14 @@
 //! A reader has the form `read(bytes: &[u8], module: &mut Module) -> Result<(), ReadError>` and adds the file to the
 //! module, which may hold another file already.
 
+pub mod adjust;
 pub mod bitcode;
 pub mod error;
 pub mod model;
 pub mod text;
 pub mod translate;
 
+pub use adjust::{Adjustments, Contraction};
 pub use error::ReadError;
 pub use model::Module;
 pub use translate::{Message, Options, Translation, translate};

@@ -30,8 +30,19 @@ pub enum Subcommand {
     Reduce(ReduceArguments),
     /// Print registers, memory and spills of each kernel of a cubin.
     Stats(StatsArguments),
+    /// Compile LLVM IR with the options of LLVM's `llc` (`ptxc llc -help` lists them).
+    #[command(disable_help_flag = true)]
+    Llc(LlcArguments),
     /// Print the table of targets.
     Targets,
+}
+
+/// Arguments of `ptxc llc`.
+#[derive(Args, Debug)]
+pub struct LlcArguments {
+    /// Options as LLVM spells them, and the input.
+    #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<String>,
 }
 
 /// Arguments of a compilation.

@@ -27,7 +27,7 @@ pub fn run(arguments: &CompileArguments) -> Result<(), Failure> {
     let name = files::display_name(input);
     match ptxc::compile_bytes_observed(&name, &bytes, &options, &mut PrintToStderr) {
         Ok(output) => finish(arguments, output),
-        Err(diagnostics) => Err(report(arguments, &diagnostics, &name, &bytes)),
+        Err(diagnostics) => Err(report(&arguments.warnings, &diagnostics, &name, &bytes)),
     }
 }
 
@@ -125,9 +125,9 @@ impl Observer for PrintToStderr {
 }
 
 /// Prints diagnostics and says how to fail.
-fn report(arguments: &CompileArguments, diagnostics: &Diagnostics, name: &str, input: &[u8]) -> Failure {
+pub fn report(warnings: &[WarningArgument], diagnostics: &Diagnostics, name: &str, input: &[u8]) -> Failure {
     let mut shown = diagnostics.clone();
-    if arguments.warnings.contains(&WarningArgument::None) {
+    if warnings.contains(&WarningArgument::None) {
         shown.list.retain(|diagnostic| diagnostic.severity == ptxc::Severity::Error);
     }
     let Some(internal) = &diagnostics.internal else { return Failure::message(shown.to_string()) };
@@ -166,7 +166,7 @@ fn write_reproducer(internal: &InternalError, name: &str, input: &[u8]) -> std::
 static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// Panics inside a compilation become diagnostics; only their place is kept.
-fn keep_panics_quiet() {
+pub fn keep_panics_quiet() {
     std::panic::set_hook(Box::new(|info| {
         if let Ok(mut last) = LAST_PANIC.lock() {
             *last = info.location().map(ToString::to_string);
@@ -189,6 +189,6 @@ mod tests {
         assert!(text.starts_with("; internal error in select of @k: lost\n; ptxc 0."), "{text}");
         assert!(text.ends_with("kernel @k() {}\n"));
         let diagnostics = Diagnostics { internal: Some(Box::new(internal)), ..Diagnostics::new("k.ir", "") };
-        assert!(matches!(report(&arguments.compile, &diagnostics, "k.ir", b""), Failure::Internal));
+        assert!(matches!(report(&arguments.compile.warnings, &diagnostics, "k.ir", b""), Failure::Internal));
     }
 }

@@ -7,6 +7,7 @@ mod arguments;
 mod compile;
 mod files;
 mod isa;
+mod llc;
 mod reduce;
 mod run;
 mod stats;
@@ -35,16 +36,26 @@ impl Failure {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let result = match &arguments.subcommand {
+    end(match llc::arguments(std::env::args_os()) {
+        Some(arguments) => llc::run(&arguments),
+        None => run(&Arguments::parse()),
+    })
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.subcommand {
         None => compile::run(&arguments.compile),
         Some(Subcommand::Run(args)) => run::run(args),
         Some(Subcommand::Stats(args)) => stats::run(args),
         Some(Subcommand::Check(args)) => isa::check(args),
         Some(Subcommand::Isa(args)) => isa::describe(args),
         Some(Subcommand::Reduce(args)) => reduce::run(args),
+        Some(Subcommand::Llc(args)) => llc::run(&args.arguments),
         Some(Subcommand::Targets) => targets::run(),
-    };
+    }
+}
+
+fn end(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Errors(text)) => {
