@@ -26,7 +26,8 @@ pub mod resources;
 mod verify;
 
 pub use compiler::{
-    Compiler, Observer, Output, compile_bytes, compile_bytes_observed, compile_llvm_prepared, compile_text, compile_text_observed,
+    Compiler, Observer, Output, compile_bytes, compile_bytes_observed, compile_llvm_prepared, compile_text,
+    compile_text_observed,
 };
 pub use diagnostics::{Diagnostic, Diagnostics, Severity};
 pub use input::Format;

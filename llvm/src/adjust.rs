@@ -51,7 +51,7 @@ impl Adjustments {
             let Some(body) = &mut function.body else { continue };
             let values = &body.values;
             for data in body.instructions.values_mut() {
-                let single = data.result.is_some_and(|result| module.types.scalar(values[result].ty) == float);
+                let single = data.result.expand().is_some_and(|result| module.types.scalar(values[result].ty) == float);
                 self.instruction(&mut data.instruction, single);
             }
             for call in body.calls.values_mut() {

@@ -427,7 +427,8 @@ fn version() -> String {
 }
 
 fn help() -> String {
-    let mut text = String::from("usage: ptxc llc [options] [INPUT]\n\nLLVM IR in, PTX out. Options, as of LLVM's llc:\n");
+    let mut text =
+        String::from("usage: ptxc llc [options] [INPUT]\n\nLLVM IR in, PTX out. Options, as of LLVM's llc:\n");
     text.push_str("  -O0 -O1 -O2 -O3\n");
     for (name, how) in OPTIONS {
         let shown = match how {
@@ -467,7 +468,8 @@ mod tests {
 
     #[test]
     fn options_of_floats() {
-        let found = request("-fp-contract=fast -nvptx-prec-divf32=1 -nvptx-prec-sqrtf32=0 -denormal-fp-math-f32 preserve-sign");
+        let found =
+            request("-fp-contract=fast -nvptx-prec-divf32=1 -nvptx-prec-sqrtf32=0 -denormal-fp-math-f32 preserve-sign");
         let expected = Adjustments {
             contraction: Contraction::Always,
             approximate_division: true,
