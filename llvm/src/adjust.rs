@@ -40,13 +40,19 @@ impl Adjustments {
         if *self == Adjustments::default() {
             return;
         }
-        let flush = self.flush_subnormals.then(|| flush_attribute(module));
+        let mut added = Vec::new();
+        if self.flush_subnormals {
+            added.push(text_attribute(module, "denormal-fp-math-f32", "preserve-sign,preserve-sign"));
+        }
+        if self.unsafe_math {
+            added.push(text_attribute(module, "unsafe-fp-math", "true"));
+        }
         let float = module.types.intern(Type::Float);
         let root = module.names.find(b"llvm.sqrt.f32").and_then(|name| module.find_global(name));
         for global in module.globals.values_mut() {
             let GlobalKind::Function(function) = &mut global.kind else { continue };
-            if let Some(attribute) = flush {
-                function.attributes = with_attribute(&mut module.attributes, function.attributes, attribute);
+            if !added.is_empty() {
+                function.attributes = with_attributes(&mut module.attributes, function.attributes, &added);
             }
             let Some(body) = &mut function.body else { continue };
             let values = &body.values;
@@ -82,10 +88,6 @@ impl Adjustments {
         if !float {
             return;
         }
-        if self.unsafe_math {
-            let all = Flags(Flags::FAST.0 & !Flags::NNAN.0 & !Flags::NINF.0);
-            *flags = flags.with(all);
-        }
         match self.contraction {
             Contraction::AsWritten => {}
             Contraction::Always => *flags = flags.with(Flags::CONTRACT),
@@ -97,19 +99,19 @@ impl Adjustments {
     }
 }
 
-fn flush_attribute(module: &mut Module) -> Attribute {
-    let name = module.names.intern(b"denormal-fp-math-f32");
-    let value = module.names.intern(b"preserve-sign,preserve-sign");
+fn text_attribute(module: &mut Module, name: &str, value: &str) -> Attribute {
+    let name = module.names.intern(name.as_bytes());
+    let value = module.names.intern(value.as_bytes());
     Attribute { name, value: AttributeValue::Text(value) }
 }
 
-/// The attributes with one more for the function.
-fn with_attribute(
+/// The attributes with more for the function.
+fn with_attributes(
     table: &mut crate::model::AttributeTable,
     attributes: PackedOption<AttributesId>,
-    attribute: Attribute,
+    added: &[Attribute],
 ) -> PackedOption<AttributesId> {
-    let set = table.intern_set(&[attribute]);
+    let set = table.intern_set(added);
     let known = attributes.expand().map(|id| table.get(id)).unwrap_or_default();
     // The first of two attributes of one name counts.
     let mut sets = vec![set];

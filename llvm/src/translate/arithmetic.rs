@@ -88,6 +88,7 @@ impl Writer<'_, '_> {
     /// The flags that an operation on `ty` takes of LLVM's, with the function's handling of subnormals.
     pub fn flags(&self, flags: Flags, op: Opcode, ty: IrType) -> IrFlags {
         let mut out = IrFlags::EMPTY;
+        let flags = flags.with(self.promised);
         for (theirs, ours) in FLAGS {
             if flags.has(*theirs) {
                 out |= *ours;

@@ -49,6 +49,8 @@ pub(super) struct Writer<'c, 'm> {
     pub at: u32,
     /// Flags that every f32 operation gets.
     pub ftz: Flags,
+    /// Fast-math flags that the function's attributes give to every operation.
+    pub promised: crate::model::Flags,
     /// How deep in constants within constants.
     pub nesting: u32,
     /// Number of texts of assembly so far, for `${:uid}`.
@@ -86,6 +88,7 @@ impl<'m> Context<'m> {
         };
         let mut func = std::mem::replace(&mut self.module.funcs[made], stand_in);
         let (ftz, at) = (self.flushes(function), self.source.globals[id].at);
+        let promised = self.promised_flags(function);
         let mut writer = Writer {
             cx: self,
             body,
@@ -99,12 +102,35 @@ impl<'m> Context<'m> {
             numbers: SecondaryMap::with_capacity(body.blocks.len()),
             at,
             ftz,
+            promised,
             nesting: 0,
             assemblies: 0,
         };
         let result = writer.write(id, function).map_err(|fault| fault.at(writer.at));
         self.module.funcs[made] = func;
         result
+    }
+
+    /// The fast-math flags that attributes of the function stand for, as compilers before those flags wrote them.
+    fn promised_flags(&self, function: &Function) -> crate::model::Flags {
+        use crate::model::{AttributeValue, Flags as Promise};
+        let names = &self.source.names;
+        let mut flags = Promise::NONE;
+        for Attribute { name, value } in self.source.attributes.function(function.attributes) {
+            let AttributeValue::Text(text) = value else { continue };
+            if names.bytes(text) != b"true" {
+                continue;
+            }
+            flags = flags.with(match names.bytes(name) {
+                b"unsafe-fp-math" => Promise(Promise::FAST.0 & !Promise::NNAN.0 & !Promise::NINF.0),
+                b"no-nans-fp-math" => Promise::NNAN,
+                b"no-infs-fp-math" => Promise::NINF,
+                b"no-signed-zeros-fp-math" => Promise::NSZ,
+                b"approx-func-fp-math" => Promise::AFN,
+                _ => Promise::NONE,
+            });
+        }
+        flags
     }
 
     /// Whether f32 arithmetic flushes subnormals, from the function's attributes.

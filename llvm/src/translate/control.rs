@@ -10,7 +10,10 @@ impl Writer<'_, '_> {
     /// The instructions that end blocks, and those of exception handling.
     pub fn terminator(&mut self, inst: InstId, instruction: &Instruction) -> Result<()> {
         match *instruction {
-            Instruction::Return(list) => self.ret(self.body.operands(list).first().copied()),
+            Instruction::Return(list) => {
+                let kernel = self.b.func.kind == FuncKind::Kernel;
+                self.ret(self.body.operands(list).first().copied().filter(|_| !kernel))
+            }
             Instruction::Jump(to) => {
                 self.loop_hints(inst, &[to]);
                 self.jump(to)

@@ -56,7 +56,8 @@ impl Context<'_> {
         if variadic && function.body.is_some() {
             return Err(Fault::new("functions with a variable number of arguments have no equivalent"));
         }
-        let ret = self.result_type(result)?;
+        // What a kernel returns reaches nobody.
+        let ret = if kernel { None } else { self.result_type(result)? };
         let mut out = Signature { params: Vec::with_capacity(params.len()), ret };
         for (index, ty) in params.iter().enumerate() {
             let attributes = source.attributes.param(function.attributes, index);
@@ -125,7 +126,8 @@ impl Context<'_> {
             (attrs.noalias, attrs.readonly, attrs.writeonly, attrs.nonnull) = (false, false, false, false);
             attrs.align = 0;
         }
-        let int = matches!(param.ty, MemType::Value(ty) if ty.is_int());
+        // Wider integers fill their register, odd ones are extended by whoever uses them.
+        let int = matches!(param.ty, MemType::Value(ty) if ty.is_int() && matches!(ty.bits(), 1..=8 | 16));
         param.attrs.signext &= int;
         param.attrs.zeroext &= int && !param.attrs.signext;
         if param.attrs.readonly && param.attrs.writeonly {

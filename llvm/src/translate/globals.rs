@@ -63,9 +63,17 @@ impl Context<'_> {
         }
     }
 
+    fn has_elements(&self, global: &Global) -> bool {
+        let ty = global.ty.expand().map(|ty| self.source.types.get(ty));
+        matches!(ty, Some(crate::model::Type::Array { len: 1.., .. }))
+    }
+
     fn declare_variable(&mut self, id: GlobalId, global: &Global) -> Result<()> {
         let name = self.symbol_name(id, global);
         let section = global.section.map(|section| self.text(section));
+        if matches!(name.as_str(), "llvm.global_ctors" | "llvm.global_dtors") && self.has_elements(global) {
+            return Err(Fault::new("nothing runs constructors and destructors of variables on a GPU"));
+        }
         if NO_DATA.contains(&name.as_str()) || section.as_deref() == Some("llvm.metadata") {
             return Ok(());
         }
@@ -118,18 +126,16 @@ impl Context<'_> {
             None => (self.mem_type(ty)?, Init::Poison),
         };
         let align = self.layout.of(self.source, ty)?.align.max(global.align).max(self.module.layout_of(mem).align);
-        let zero = init == Init::Zero;
+        // Only zeros in global memory can be common; elsewhere the nearest is weak.
+        let common = own == IrLinkage::Common && space == Space::Global && matches!(init, Init::Zero | Init::Bits(0));
         let out = &mut self.module.globals[made];
         out.ty = mem;
         out.align = align;
-        if initializer.is_some() && !(zero && own == IrLinkage::Common) {
-            out.init = Some(init);
-        } else if own == IrLinkage::Common && !zero {
+        if own == IrLinkage::Common && !common {
             out.linkage = IrLinkage::Weak;
-            out.init = initializer.map(|_| init);
         }
-        if own == IrLinkage::Common && space != Space::Global {
-            out.linkage = IrLinkage::Weak;
+        if !common {
+            out.init = initializer.map(|_| init);
         }
         Ok(())
     }
