@@ -46,6 +46,8 @@ pub struct Program {
     pub(super) variables: Vec<Variable>,
     /// Steps of all functions.
     pub(super) places: usize,
+    /// Instructions that no family knows.
+    refused: Vec<Span>,
 }
 
 impl Program {
@@ -58,7 +60,13 @@ impl Program {
         let target = Machine::ALL.last().copied();
         let target = target.ok_or_else(|| ReadError { message: "there are no targets".into(), line: 1, column: 1 })?;
         let mut reading = Reading {
-            program: Program { text: text.to_string(), functions: Vec::new(), variables: Vec::new(), places: 0 },
+            program: Program {
+                text: text.to_string(),
+                functions: Vec::new(),
+                variables: Vec::new(),
+                places: 0,
+                refused: Vec::new(),
+            },
             checker: Checker::new(target, PtxVersion::MAX),
             scopes: vec![Scope::default()],
             open: None,
@@ -77,6 +85,15 @@ impl Program {
     /// Names of the kernels, in the text's order.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
         self.functions.iter().filter(|f| f.kernel && f.code.is_some()).map(|f| f.name.as_str())
+    }
+
+    /// The mnemonics of instructions that are not executed, as written, in the text's order: they are errors when they
+    /// are reached.
+    pub fn refused(&self) -> impl Iterator<Item = &str> {
+        self.refused.iter().filter_map(|span| {
+            let start = span.start as usize;
+            self.text.get(start..start + span.len as usize)
+        })
     }
 
     /// Names a place: instruction, function, line and column.
@@ -459,7 +476,11 @@ impl Reading {
             };
             uses_stack |= matches!(instruction.head(), "alloca" | "stackrestore");
             let operation = families::decode(&mut instruction);
-            let operation = operation.map_err(|message| (message, raw.span.start))?;
+            if operation.is_err() {
+                self.program.refused.push(raw.span);
+            }
+            // What is not known is an error where it is reached.
+            let operation = operation.unwrap_or_else(Operation::refused);
             steps.push(Step { operation, guard: raw.guard, span: (raw.span.start, raw.span.len) });
         }
         // The end of the body returns.

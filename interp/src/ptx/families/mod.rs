@@ -75,20 +75,18 @@ const ROWS: &[(&[&str], Decode)] = &[
     (&["cp", "st", "red", "fence"], copies::decode),
 ];
 
-/// Decodes an instruction. One that no family knows, or that its family refuses, is an error when it is reached.
+/// Decodes an instruction.
 ///
 /// # Errors
-/// None at present: what a family says is kept for the moment when the instruction is reached.
+/// No family knows it, in words that name it.
 pub fn decode(instruction: &mut Instruction<'_>) -> Result<Operation, String> {
     let head = instruction.head();
     for (_, decode) in ROWS.iter().filter(|(heads, _)| heads.contains(&head)) {
         match decode(instruction) {
             Ok(Some(operation)) => return Ok(operation),
             Ok(None) => {}
-            Err(message) => {
-                return Ok(Operation::refused(format!("`{}` is not executed: {message}", instruction.mnemonic())));
-            }
+            Err(message) => return Err(format!("`{}` is not executed: {message}", instruction.mnemonic())),
         }
     }
-    Ok(Operation::refused(format!("`{}` is not executed", instruction.mnemonic())))
+    Err(format!("`{}` is not executed", instruction.mnemonic()))
 }
