@@ -134,6 +134,8 @@ impl Program {
             return Err(diagnostics);
         }
         locate(&mut module, &spans, name, text);
+        // What is not known to the tables stays, and is refused where it is reached.
+        let _ = ptxc_ir::inline_assembly::expand_module(&mut module);
         Ok(Program { name: name.to_owned(), text: text.to_owned(), module, file })
     }
 

@@ -87,7 +87,16 @@ fn run_form(
         let mut run = program.run(case, executor.as_ref(), folder).map_err(refuse)?;
         let title = if case.name.is_empty() { form.to_string() } else { format!("{form}, case {}", case.name) };
         let outcome = match run.result {
+            Ok(_) if case.failure().is_some() => {
+                problems
+                    .push(Diagnostic::error(format!("{title}: should fail with `{}`", case.failure().unwrap_or(""))));
+                continue;
+            }
             Ok(outcome) => outcome,
+            Err(failure) if case.failure().is_some_and(|wanted| failure.to_string().contains(wanted)) => {
+                files::write_output(None, &format!("{title}: fails as expected: {failure}\n"))?;
+                continue;
+            }
             Err(failure) => {
                 problems.push(Diagnostic::error(format!("{title}: {failure}")));
                 continue;

@@ -44,7 +44,7 @@ pub fn execute(at: &mut At<'_>, who: &mut Identity) -> Result<Together, Stop> {
     }
     let Some(party) = party(at, who)? else { return Ok(Together::Missing) };
     let mut at = At { step: at.step, code: at.code, frame: at.frame, mask: party };
-    who.warp_epoch += 1;
+    who.meet(party);
     match at.step.op.shape() {
         Shape::WarpMask => {}
         Shape::Shuffle4 => shuffle(&mut at)?,

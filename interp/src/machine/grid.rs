@@ -151,6 +151,9 @@ impl<E: Engine> Grid<'_, E> {
             if std::mem::take(&mut team.changed) {
                 while let Some(arrival) = team.complete() {
                     let barrier = State::Barrier(arrival.number);
+                    // What a thread has synchronized with, those that meet it have. Who of the others arrived before is
+                    // not kept, so any thread of the block counts.
+                    let synchronized = warps.iter_mut().any(|warp| self.engine.identity(warp).synchronized != 0);
                     for warp in warps.iter_mut() {
                         self.release(
                             warp,
@@ -158,6 +161,9 @@ impl<E: Engine> Grid<'_, E> {
                             |state| state == barrier,
                             |engine, warp, group| {
                                 engine.pass(warp, group, arrival);
+                                if synchronized {
+                                    engine.identity(warp).synchronized |= group.mask;
+                                }
                             },
                         );
                     }

@@ -92,6 +92,14 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// Lanes meet: what one of them has synchronized with, all have.
+    pub fn meet(&mut self, party: u32) {
+        self.warp_epoch += 1;
+        if self.synchronized & party != 0 {
+            self.synchronized |= party;
+        }
+    }
+
     /// A lane as memory sees it.
     #[inline]
     pub fn accessor(&self, team: &Team, lane: usize) -> Accessor {
