@@ -1,5 +1,5 @@
-//! Launches every example, and every scalar operation, on a GPU, compiled at `-O0` and `-O3`, and compares what it
-//! computes with a reference computed on the host.
+//! Launches every example, every run file, and every scalar operation, on a GPU, compiled at `-O0` and `-O3`, and
+//! compares what it computes with a reference computed on the host.
 //!
 //! The program carries the examples and needs only a CUDA driver: it can be built on one machine and run on another.
 //! Without a driver or a GPU every test is reported as skipped, by name, and the exit status is 0; `--require-gpu`
@@ -10,6 +10,7 @@ mod cases;
 mod compare;
 mod operations;
 mod random;
+mod run_files;
 mod semantics;
 
 use std::path::PathBuf;
@@ -117,15 +118,16 @@ fn main() -> ExitCode {
     }
     let mut chosen = tests(arguments.ptx_dir.is_some());
     chosen.retain(|test| test.name.contains(&arguments.only));
-    if chosen.is_empty() {
+    let run_files = if arguments.ptx_dir.is_some() { Vec::new() } else { run_files::names(&arguments.only) };
+    if chosen.is_empty() && run_files.is_empty() {
         eprintln!("no test has `{}` in its name", arguments.only);
         return ExitCode::FAILURE;
     }
     match find_gpu() {
         Ok(description) => println!("{description}\n"),
         Err(reason) => {
-            for test in chosen {
-                println!("{}: skipped: {reason}", test.name);
+            for name in chosen.into_iter().map(|test| test.name).chain(run_files) {
+                println!("{name}: skipped: {reason}");
             }
             return if arguments.require_gpu { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
@@ -135,11 +137,17 @@ fn main() -> ExitCode {
     let (mut run, mut failed) = (0, 0);
     for test in &chosen {
         for (level, _) in LEVELS {
-            let line = run_test(test, level, &arguments);
+            let line = run_test(&format!("{}.{level}", test.name), &arguments);
             println!("| {} | {} | -{level} | {} | {} |", test.name, test.size, line.result, line.time);
             run += 1;
             failed += usize::from(!line.passed);
         }
+    }
+    for name in &run_files {
+        let line = run_test(name, &arguments);
+        println!("| {name} | | both | {} | |", line.result);
+        run += 1;
+        failed += usize::from(!line.passed);
     }
     println!("\n{run} tests, {failed} failed");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -156,13 +164,13 @@ fn find_gpu() -> Result<String, String> {
 }
 
 /// Runs one test in a child process and waits for it, at most as long as the arguments allow.
-fn run_test(test: &Test, level: &str, arguments: &Arguments) -> Line {
+fn run_test(name: &str, arguments: &Arguments) -> Line {
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(error) => return Line::failed(format!("cannot find this program: {error}")),
     };
     let mut command = Command::new(program);
-    command.arg("--child").arg(format!("{}.{level}", test.name));
+    command.arg("--child").arg(name);
     if let Some(directory) = &arguments.ptx_dir {
         command.arg("--ptx-dir").arg(directory);
     }
@@ -210,8 +218,21 @@ fn read_result(output: &std::process::Output) -> Line {
     }
 }
 
-/// Runs the test `NAME.LEVEL` in this process.
+/// Runs the test `NAME.LEVEL`, or a run file at both levels, in this process.
 fn run_child(test: &str, arguments: &Arguments) -> ExitCode {
+    if test.starts_with(run_files::PREFIX) {
+        let result = Gpu::open().map_err(|error| error.to_string()).and_then(|gpu| run_files::run(test, &gpu));
+        return match result {
+            Ok(agreement) => {
+                println!("passed\t{agreement}\t");
+                ExitCode::SUCCESS
+            }
+            Err(reason) => {
+                println!("failed\t{}", reason.replace(['\n', '\t'], " "));
+                ExitCode::FAILURE
+            }
+        };
+    }
     match run_here(test, arguments) {
         Ok(outcome) => {
             let time = outcome.time.map_or(String::new(), |time| format!("{time:.1}"));
