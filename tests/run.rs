@@ -1,5 +1,5 @@
-//! Runs every file of `tests/run` and every example as its directives say: as it is written, after the passes, after
-//! legalization. All forms have to give what is expected, and the same.
+//! Runs every file of `tests/run` and every example as its directives say: in the interpreter as it is written, after the
+//! passes, after legalization, and as PTX in the emulator. All have to give what is expected, and the same.
 #![cfg(test)]
 
 use std::fs;
@@ -29,7 +29,7 @@ fn check(path: &Path) -> String {
     if program.file.cases.is_empty() {
         return format!("{name}: launches nothing\n");
     }
-    let problems = program.agreement(Form::INTERPRETER, path.parent().unwrap(), None);
+    let problems = program.agreement(&[Form::INTERPRETER, Form::EMULATOR].concat(), path.parent().unwrap(), None);
     program.diagnostics(problems).to_string()
 }
 
