@@ -174,10 +174,12 @@ def main():
                     notes.append(f"{compiler}: {error}")
             if name == "(base)":
                 base = counts
+                print(f"| (loads and store) | | " + " | ".join(str(counts.get(c, "-")) for c in compilers) + " |")
                 continue
             rows += 1
+            counts = {c: n - base.get(c, 0) for c, n in counts.items()}
             mine = counts.get("ptxc")
-            cells = [str(counts[c] - base.get(c, 0)) if c in counts else "-" for c in compilers]
+            cells = [str(counts.get(c, "-")) for c in compilers]
             others = [counts[c] for c in compilers if c != "ptxc" and c in counts]
             mark = ""
             if mine is None or any(mine > o for o in others):

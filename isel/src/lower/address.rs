@@ -286,10 +286,11 @@ impl Lower<'_> {
         if let (Some((narrow, signed)), Ok(_)) = (narrow, i32::try_from(stride)) {
             let reg = self.reg_of(narrow);
             let suffix = if signed { tok::S32 } else { tok::U32 };
-            self.emit_toks(
-                &[tok::MAD, tok::WIDE, suffix],
-                &[Operand::Def(out), Operand::Use(reg), stride_imm, Operand::Use(base)],
-            );
+            // ptxas makes one instruction of the two; `mad.wide` it takes apart (see the rules of integers).
+            let scaled = self.new_reg(RegClass::B64);
+            let operands = [Operand::Def(scaled), Operand::Use(reg), stride_imm];
+            self.emit_toks(&[tok::MUL, tok::WIDE, suffix], &operands);
+            self.emit_toks(&[tok::ADD, tok::S64], &[Operand::Def(out), Operand::Use(scaled), Operand::Use(base)]);
             return out;
         }
         let mut index_reg = self.reg_of(index);
