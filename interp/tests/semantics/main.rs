@@ -1,10 +1,11 @@
 //! What a GPU computed from single instructions, against everything here that gives them a meaning: the functions of
-//! `float`, and the interpreter of the IR.
+//! `float`, the interpreter of the IR, and the emulator of PTX.
 
 mod functions;
 
 use ptxc_interp::ir::run;
 use ptxc_interp::launch::{Argument, Buffer, Launch, Options};
+use ptxc_interp::ptx::{self, Program};
 use ptxc_semantics::record::{self, Difference, Recording, Results};
 use ptxc_semantics::{Case, FAMILIES, Family, Inputs, Language, approximation, inputs, kernel};
 
@@ -39,6 +40,10 @@ impl Tally {
         self.compared += 1;
         self.results += values.len();
         let results = Results { values, items: inputs.len() };
+        if let Some(bound) = recording.find(case, inputs, variant).and_then(|recorded| recorded.error) {
+            self.differences.extend(far(recording, case, inputs, variant, values, bound));
+            return;
+        }
         let Some(difference) = recording.compare(case, inputs, variant, results) else { return };
         let text = match difference {
             Difference::Missing => "not recorded".to_owned(),
@@ -59,6 +64,17 @@ impl Tally {
         let count = self.differences.len();
         assert!(count == 0, "{what}: {count} of {} differ from the GPU:\n{}", self.compared, shown.join("\n"));
     }
+}
+
+/// An approximation here that is farther from a recorded one than that may be from the exact result.
+fn far(recording: &Recording, case: &Case, inputs: &Inputs, variant: &str, values: &[u64], bound: f64) -> Option<String> {
+    let recorded = recording.find(case, inputs, variant)?;
+    let key = record::key(variant);
+    let pairs = inputs.points.iter().zip(recorded.shown.iter().flatten());
+    pairs.map(|(item, there)| (*item, values.get(*item).copied().unwrap_or(0), *there)).find_map(|(item, here, there)| {
+        let beyond = approximation::promised(&key, &inputs.item(item)) && approximation::distance(&key, there, here) > bound + 1.0;
+        beyond.then(|| format!("`{variant}` of {:x?} is {here:x} here, {there:x} on the GPU", inputs.item(item)))
+    })
 }
 
 fn recording(family: &Family) -> Recording {
@@ -91,7 +107,11 @@ fn float_functions() {
 }
 
 /// Runs a case's kernel with an executor, on buffers as the recorder has them.
-fn execute(case: &Case, inputs: &Inputs, run: impl FnOnce(&Launch, &mut [Buffer])) -> Vec<u64> {
+fn execute<E>(
+    case: &Case,
+    inputs: &Inputs,
+    run: impl FnOnce(&Launch, &mut [Buffer]) -> Result<(), E>,
+) -> Result<Vec<u64>, E> {
     let words = kernel::result_words(case, inputs.len());
     let mut buffers = vec![Buffer::new("results", vec![0; words * 8])];
     for (source, values) in case.sources.iter().zip(&inputs.columns) {
@@ -99,11 +119,16 @@ fn execute(case: &Case, inputs: &Inputs, run: impl FnOnce(&Launch, &mut [Buffer]
     }
     let arguments = (0..buffers.len()).map(Argument::buffer).collect();
     let launch = Launch::linear("instruction", (inputs.len() / inputs::BLOCK) as u32, inputs::BLOCK as u32, arguments);
-    run(&launch, &mut buffers);
+    run(&launch, &mut buffers)?;
     let bytes = buffers[0].bytes.chunks_exact(8);
     let mut values: Vec<u64> = bytes.map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default())).collect();
     record::settle(case, inputs, &mut values);
-    values
+    Ok(values)
+}
+
+/// Nobody reads what a kernel here writes.
+fn options() -> Options {
+    Options { races: false, ..Options::default() }
 }
 
 #[test]
@@ -118,12 +143,8 @@ fn interpreter() {
                 Ok(module) => module,
                 Err(errors) => panic!("{:?}", errors.iter().map(|e| e.with_position(&text)).collect::<Vec<_>>()),
             };
-            let values = execute(&case, &inputs, |launch, buffers| {
-                let options = Options { races: false, ..Options::default() };
-                if let Err(failure) = run(&module, launch, buffers, &options) {
-                    panic!("line {}: {failure}", case.line);
-                }
-            });
+            let values = execute(&case, &inputs, |launch, buffers| run(&module, launch, buffers, &options()).map(drop));
+            let values = values.unwrap_or_else(|failure| panic!("line {}: {failure}", case.line));
             let size = case.results.len() * inputs.len();
             for (index, values) in values.chunks(size).take(case.variants.len()).enumerate() {
                 tally.compare(family, &recording, &case, &inputs, index, values);
@@ -152,4 +173,46 @@ fn approximations() {
             }
         }
     }
+}
+
+/// Instructions that the emulator does not execute: how their mnemonics begin.
+const NOT_EMULATED: &[&str] = &[];
+
+fn emulate(case: &Case, inputs: &Inputs) -> Result<Vec<u64>, String> {
+    let text = format!("{}{}", kernel::PTX_HEAD, kernel::text(case, "instruction", inputs.len()));
+    let program = Program::read(&text).map_err(|error| error.to_string())?;
+    execute(case, inputs, |launch, buffers| ptx::run(&program, launch, buffers, &options()).map(drop))
+        .map_err(|failure| failure.to_string())
+}
+
+#[test]
+fn emulator() {
+    let mut tally = Tally::default();
+    let mut refused = Vec::new();
+    for family in FAMILIES.iter().filter(|f| f.language == Language::Ptx) {
+        let recording = recording(family);
+        for case in family.cases().unwrap() {
+            let inputs = inputs_of(&case);
+            let size = case.results.len() * inputs.len();
+            if let Ok(values) = emulate(&case, &inputs) {
+                for (index, values) in values.chunks(size).take(case.variants.len()).enumerate() {
+                    tally.compare(family, &recording, &case, &inputs, index, values);
+                }
+                continue;
+            }
+            for variant in &case.variants {
+                let alone = Case { variants: vec![variant.clone()], ..case.clone() };
+                match emulate(&alone, &inputs) {
+                    Ok(values) => tally.compare(family, &recording, &alone, &inputs, 0, &values[..size]),
+                    Err(reason) => refused.push((variant.clone(), reason)),
+                }
+            }
+        }
+    }
+    refused.retain(|(variant, _)| !NOT_EMULATED.iter().any(|start| variant.starts_with(start)));
+    for (variant, reason) in refused.iter().take(NAMED) {
+        println!("not emulated: {variant} {reason}");
+    }
+    tally.settle("emulator");
+    assert!(refused.is_empty(), "{} instructions are not emulated", refused.len());
 }

@@ -109,6 +109,13 @@ fn power(exponent: i32) -> f64 {
     if exponent >= -1022 { 2f64.powi(exponent) } else { f64::from_bits(1 << (exponent + 1074).max(0)) }
 }
 
+/// Whether the manual promises anything of these operands.
+pub fn promised(key: &str, operands: &[u64]) -> bool {
+    let format = format(key);
+    let operand = |index: usize| value(format, operands.get(index).copied().unwrap_or(0));
+    exact(key, operand(0), operand(1)).is_some()
+}
+
 /// The distance of two results in units of the last place of the first, at least of `floor`'s as [`error`] measures.
 pub fn distance(key: &str, a: u64, b: u64) -> f64 {
     let format = format(key);
