@@ -18,8 +18,8 @@ mod tests;
 
 pub use approximate::{Function, approximate};
 pub use arithmetic::{
-    abs, add, compare, copysign, div, fma, frem, max, maximum, min, minimum, mul, neg, rcp, round_to_integral, sqrt,
-    sub,
+    abs, add, atomic_add, compare, copysign, div, fma, frem, max, maximum, min, minimum, mul, neg, rcp,
+    round_to_integral, sqrt, sub,
 };
 pub use convert::{convert, from_int, to_int, to_int_converted, to_int_saturating};
 use ptxc_ir::FloatKind;

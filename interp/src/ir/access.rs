@@ -6,8 +6,9 @@ use super::compute::At;
 use super::element;
 use super::integer::{self, mask};
 use super::program::{LANES, More, Val};
+use crate::float;
 use crate::machine::{Identity, Stop, World, lanes};
-use crate::memory::{Access, Kind, Loaded};
+use crate::memory::{Access, Kind, Loaded, is_global};
 
 /// Executes a step that accesses memory.
 pub fn execute(at: &mut At<'_>, world: &mut World<'_>, who: &mut Identity) -> Result<(), Stop> {
@@ -121,7 +122,7 @@ fn store(at: &mut At<'_>, world: &mut World<'_>, who: &Identity, space: Space, m
 }
 
 /// The new value of an element.
-fn combine(op: AtomicOp, ty: Type, old: u128, new: u128) -> Option<u128> {
+fn combine(op: AtomicOp, ty: Type, old: u128, new: u128, in_global: bool) -> Option<u128> {
     let bits = mask(ty.scalar_bits());
     let same = |op| element::same_type(op, Flags::EMPTY, ty.scalar(), &[old, new]).ok();
     match op {
@@ -136,7 +137,7 @@ fn combine(op: AtomicOp, ty: Type, old: u128, new: u128) -> Option<u128> {
         AtomicOp::Smin => same(Opcode::Smin),
         AtomicOp::Umax => same(Opcode::Umax),
         AtomicOp::Umin => same(Opcode::Umin),
-        AtomicOp::Fadd => same(Opcode::Fadd),
+        AtomicOp::Fadd => ty.float_kind().map(|kind| float::atomic_add(kind, old as u64, new as u64, in_global).into()),
         AtomicOp::Fsub => same(Opcode::Fsub),
         AtomicOp::Fmax => same(Opcode::Fmax),
         AtomicOp::Fmin => same(Opcode::Fmin),
@@ -178,7 +179,7 @@ fn atomic(
             } else {
                 Some(match (op, old, given) {
                     (AtomicOp::Xchg, _, given) => given,
-                    (_, Some(old), Some(given)) => combine(op, value.ty, old, given),
+                    (_, Some(old), Some(given)) => combine(op, value.ty, old, given, is_global(space, access.address)),
                     _ => None,
                 })
             };

@@ -419,6 +419,14 @@ pub fn from_generic(address: u64) -> (Space, u64) {
     (Space::Global, address)
 }
 
+/// True of an address in global memory.
+pub fn is_global(space: Space, address: u64) -> bool {
+    match space {
+        Space::Generic => from_generic(address).0 == Space::Global,
+        space => space == Space::Global,
+    }
+}
+
 /// The generic address of an address. Null stays null only in global memory, as in PTX.
 pub fn to_generic(space: Space, address: u64) -> u64 {
     match space {

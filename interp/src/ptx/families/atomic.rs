@@ -1,9 +1,9 @@
 //! Atomics, reductions and fences (PTX ISA 9.7.15.4 to 9.7.15.6).
 
 use super::memory::{Way, addresses, read, write};
-use crate::float::{self, Mode};
+use crate::float;
 use crate::machine::Stop;
-use crate::memory::{Access, Kind};
+use crate::memory::{Access, Kind, is_global};
 use crate::ptx::At;
 use crate::ptx::instruction::{Address, Instruction};
 use crate::ptx::operand::{Register, Slot};
@@ -29,8 +29,8 @@ pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
     }))
 }
 
-/// What an atomic operation stores, given what was there and what is given.
-type Combine = Box<dyn Fn(u64, u64) -> u64 + Send + Sync>;
+/// What an atomic operation stores, given what was there, what is given, and whether it is in global memory.
+type Combine = Box<dyn Fn(u64, u64, bool) -> u64 + Send + Sync>;
 
 fn combine(i: &Instruction<'_>, ty: Type) -> Result<Combine, String> {
     let operations = ["and", "or", "xor", "add", "inc", "dec", "min", "max", "exch"];
@@ -39,26 +39,26 @@ fn combine(i: &Instruction<'_>, ty: Type) -> Result<Combine, String> {
     let signed = move |x: u64| (x << unused) as i64;
     let minimum = operation == "min";
     if let Some(kind) = ty.float() {
-        // Subnormals of f32 are flushed in global memory only, and `noftz` keeps them; results here keep them always.
-        let mode = Mode::default();
         return Ok(match operation {
-            "add" => Box::new(move |old, new| float::add(kind, old, new, mode)),
-            "min" => Box::new(move |old, new| float::min(kind, old, new, false)),
-            "max" => Box::new(move |old, new| float::max(kind, old, new, false)),
-            "exch" => Box::new(|_, new| new),
+            "add" => Box::new(move |old, new, in_global| float::atomic_add(kind, old, new, in_global)),
+            "min" => Box::new(move |old, new, _| float::min(kind, old, new, false)),
+            "max" => Box::new(move |old, new, _| float::max(kind, old, new, false)),
+            "exch" => Box::new(|_, new, _| new),
             _ => return Err("the operation needs an integer type".to_string()),
         });
     }
     Ok(match operation {
-        "and" => Box::new(|old, new| old & new),
-        "or" => Box::new(|old, new| old | new),
-        "xor" => Box::new(|old, new| old ^ new),
-        "add" => Box::new(u64::wrapping_add),
-        "inc" => Box::new(|old, new| if old >= new { 0 } else { old + 1 }),
-        "dec" => Box::new(|old, new| if old == 0 || old > new { new } else { old - 1 }),
-        "exch" => Box::new(|_, new| new),
-        _ if ty.is_signed() => Box::new(move |old, new| if (signed(old) < signed(new)) == minimum { old } else { new }),
-        _ => Box::new(move |old, new| if (old < new) == minimum { old } else { new }),
+        "and" => Box::new(|old, new, _| old & new),
+        "or" => Box::new(|old, new, _| old | new),
+        "xor" => Box::new(|old, new, _| old ^ new),
+        "add" => Box::new(|old, new, _| old.wrapping_add(new)),
+        "inc" => Box::new(|old, new, _| if old >= new { 0 } else { old + 1 }),
+        "dec" => Box::new(|old, new, _| if old == 0 || old > new { new } else { old - 1 }),
+        "exch" => Box::new(|_, new, _| new),
+        _ if ty.is_signed() => {
+            Box::new(move |old, new, _| if (signed(old) < signed(new)) == minimum { old } else { new })
+        }
+        _ => Box::new(move |old, new, _| if (old < new) == minimum { old } else { new }),
     })
 }
 
@@ -86,11 +86,12 @@ impl Atomic {
                 let address = addresses[lane].wrapping_add(offset);
                 let access = Access { space: self.way.space, address, size, align };
                 let old = read(at, lane, &access, Kind::Atomic)?.bits as u64;
+                let in_global = is_global(self.way.space, address);
                 let given = at.lane(*from, lane) & low_bits(self.ty.width());
                 let new = (0..self.ty.count).fold(0, |bits, e| {
                     let shift = e * self.ty.element;
                     let part = |x: u64| x >> shift & self.ty.mask();
-                    bits | ((self.combine)(part(old), part(given)) & self.ty.mask()) << shift
+                    bits | ((self.combine)(part(old), part(given), in_global) & self.ty.mask()) << shift
                 });
                 if let Some(Some(register)) = self.to.get(index) {
                     at.put(register.slot, lane, extend(self.ty, *register, old));

@@ -31,8 +31,10 @@ pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
                 }
                 None => (u128::from(at.lane(a, lane)), u128::from(at.lane(b, lane))),
             };
-            // A borrow is the carry of the difference.
-            let sum = if subtracts { x.wrapping_sub(y).wrapping_sub(carry) } else { x + y + carry };
+            // A difference is a sum with the complement, and its carry says that there was no borrow: so the hardware
+            // has it, which shows where `addc` follows on `sub.cc`.
+            let carry = if subtracts && !takes { 1 } else { carry };
+            let sum = if subtracts { x + (!y & all) + carry } else { x + y + carry };
             if leaves {
                 at.who.carry = (at.who.carry & !(1 << lane)) | u32::from(sum > all) << lane;
             }

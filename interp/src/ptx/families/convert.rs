@@ -45,13 +45,8 @@ fn scalar(i: &mut Instruction<'_>, to: Type, from: Type) -> Result<Operation, St
             slow(i, [from], move |[x]| settle(if sat { saturate(to, from, x) } else { extend(from, x) }))
         }
         (None, Some(kind)) => slow(i, [from], move |[x]| {
-            let x = source(x);
-            let nan = float::is_nan(kind, x);
-            // NaN becomes zero, and the number furthest from zero where 64 bits are on either side.
-            if nan && (to.element == 64 || kind == FloatKind::F64) && !mode.sat {
-                return settle(1 << (to.element - 1));
-            }
-            settle(float::to_int_saturating(kind, x, to.element, to.is_signed(), mode.round, mode.ftz) as u64)
+            let value = float::to_int_converted(kind, source(x), to.element, to.is_signed(), mode.round, mode.ftz);
+            settle(value as u64)
         }),
         (Some(kind), None) => slow(i, [from], move |[x]| {
             let value = u128::from(source(x));

@@ -25,7 +25,7 @@ pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
     let types = i.types();
     let Some(&ty) = types.first() else { return Ok(None) };
     let Some(kind) = ty.float() else { return Ok(None) };
-    if i.has("oob") || kind.is_narrow() {
+    if kind.is_narrow() {
         return Err("the emulator does not know this form".to_string());
     }
     if types.len() > 1 {
@@ -34,6 +34,7 @@ pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
     let mode = mode(i);
     Ok(Some(match i.head() {
         "add" | "sub" | "mul" | "div" => two(i, ty, kind, mode)?,
+        "fma" if i.has("oob") => slow(i, [ty; 3], packed(ty, move |x: [u64; 3]| fma_out_of_bounds(kind, x, mode)))?,
         "fma" | "mad" => slow(i, [ty; 3], packed(ty, move |[x, y, z]: [u64; 3]| float::fma(kind, x, y, z, mode)))?,
         "min" | "max" => minimum(i, ty, kind, mode)?,
         "abs" => slow(i, [ty], packed(ty, move |[x]: [u64; 1]| float::abs(kind, x, mode.ftz)))?,
@@ -42,6 +43,13 @@ pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
         "testp" => testp(i, ty, kind)?,
         _ => function(i, ty, kind, mode)?,
     }))
+}
+
+/// `fma.oob`: a factor that is the NaN with which copies fill what is out of bounds gives zero. Which NaN that is, an H200
+/// was asked.
+fn fma_out_of_bounds(kind: FloatKind, [x, y, z]: [u64; 3], mode: Mode) -> u64 {
+    let outside = |factor: u64| factor & 0x7fff == 0x7ff7;
+    if outside(x) || outside(y) { 0 } else { float::fma(kind, x, y, z, mode) }
 }
 
 /// `add`, `sub`, `mul`, `div`.
