@@ -36,6 +36,9 @@ pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), Stri
             }
             module.funcs = funcs;
         }
+        Some(IrStep::ModulePass(pass)) => {
+            (pass.run)(module);
+        }
         Some(IrStep::Legalize) => ptxc_isel::legalize(module, target)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?,
         None => return Err(format!("there is no step `{step}`")),
@@ -52,8 +55,9 @@ pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), Stri
 /// seeds of none, of the lowest, and random ones.
 pub fn lists(seed: u64) -> Vec<Vec<&'static str>> {
     let mut rng = Rng::new(seed ^ 0x73_7465_7073);
-    let random: Vec<&str> =
-        (0..1 + rng.below(10)).filter_map(|_| rng.pick(ptxc_opt::PASSES)).map(|pass| pass.name).collect();
+    let functions = ptxc_opt::PASSES.iter().map(|pass| pass.name);
+    let all: Vec<&str> = functions.chain(ptxc_opt::MODULE_PASSES.iter().map(|pass| pass.name)).collect();
+    let random: Vec<&str> = (0..1 + rng.below(10)).filter_map(|_| rng.pick(&all)).copied().collect();
     let mut lists = vec![pipeline::names(OptLevel::O3).to_vec()];
     lists.push(match seed % 4 {
         0 | 2 => pipeline::names(OptLevel::O0).to_vec(),
