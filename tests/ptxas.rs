@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ptxc::targets::Target;
-use ptxc::{DebugInfo, OptLevel, Options, Severity, compile_text};
+use ptxc::{DebugInfo, OptLevel, Options, Severity, compile_bytes};
 use ptxc_test_support::{Job, assembles};
 
 /// Targets on which everything is assembled without optimization as well, and test files besides their own.
@@ -19,7 +19,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "ir") {
+            } else if path.extension().is_some_and(|extension| extension == "ir" || extension == "ll") {
                 out.push(path);
             }
         }
@@ -35,7 +35,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn try_compile(path: &Path, text: &str, options: &Options) -> Result<Option<Job>, String> {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     let target = options.target;
-    let diagnostics = match compile_text(&name, text, options) {
+    let diagnostics = match compile_bytes(&name, text.as_bytes(), options) {
         Ok(output) => {
             return Ok(Some(Job { name: format!("{name} -{:?}", options.opt_level), target, ptx: output.text }));
         }

@@ -51,6 +51,8 @@ pub(super) struct Writer<'c, 'm> {
     pub ftz: Flags,
     /// Fast-math flags that the function's attributes give to every operation.
     pub promised: crate::model::Flags,
+    /// The pointer to the arguments in place of `...`.
+    pub variadic: Option<Value>,
     /// How deep in constants within constants.
     pub nesting: u32,
     /// Number of texts of assembly so far, for `${:uid}`.
@@ -103,10 +105,11 @@ impl<'m> Context<'m> {
             at,
             ftz,
             promised,
+            variadic: None,
             nesting: 0,
             assemblies: 0,
         };
-        let result = writer.write(id, function).map_err(|fault| fault.at(writer.at));
+        let result = writer.write(id).map_err(|fault| fault.at(writer.at));
         self.module.funcs[made] = func;
         result
     }
@@ -152,7 +155,7 @@ impl<'m> Context<'m> {
 }
 
 impl<'m> Writer<'_, 'm> {
-    fn write(&mut self, id: GlobalId, function: &'m Function) -> Result<()> {
+    fn write(&mut self, id: GlobalId) -> Result<()> {
         let order = self.order();
         for block in &self.body.order {
             if self.numbers[*block] != 0 {
@@ -167,7 +170,7 @@ impl<'m> Writer<'_, 'm> {
         let Some(entry) = order.first().copied() else { return Err(Fault::new("a body has no blocks")) };
         let entry = self.target(entry)?;
         self.b.switch_to(entry);
-        self.arguments(id, function, entry)?;
+        self.arguments(id, entry)?;
         for block in &order {
             self.block_parameters(*block)?;
         }
@@ -219,7 +222,11 @@ impl<'m> Writer<'_, 'm> {
         let blocks = |list| self.body.operands(list).iter().filter_map(|operand| operand.block()).collect();
         match self.body.instructions[last].instruction {
             Instruction::Jump(to) => vec![to],
-            Instruction::Branch { yes, no, .. } => vec![no, yes],
+            Instruction::Branch { condition, yes, no } => match self.decided(condition) {
+                Some(0) => vec![no],
+                Some(_) => vec![yes],
+                None => vec![no, yes],
+            },
             Instruction::Switch { default, cases, .. } => {
                 let mut all: Vec<BlockId> = blocks(cases);
                 all.push(default);
@@ -237,7 +244,7 @@ impl<'m> Writer<'_, 'm> {
     }
 
     /// Makes the parameters of the entry block and the values of the function's arguments.
-    fn arguments(&mut self, id: GlobalId, function: &'m Function, entry: IrBlock) -> Result<()> {
+    fn arguments(&mut self, id: GlobalId, entry: IrBlock) -> Result<()> {
         let sig: Signature = self.b.func.sig.clone();
         let types = self.cx.module.sig_params(&sig);
         for ty in types {
@@ -276,7 +283,10 @@ impl<'m> Writer<'_, 'm> {
             }
             self.define(value, &parts);
         }
-        let _ = (id, function);
+        let ty = self.cx.source.globals[id].ty.expand();
+        if ty.and_then(|ty| self.cx.source.types.signature(ty)).is_some_and(|(.., variadic)| variadic) {
+            self.variadic = self.b.func.dfg.block_params(entry).get(at).copied();
+        }
         Ok(())
     }
 
@@ -529,6 +539,7 @@ impl<'m> Writer<'_, 'm> {
                 self.call(inst, call, result)?;
                 self.jump(normal)
             }
+            Instruction::VariadicArgument(list) => self.next_argument(list, result),
             _ => self.terminator(inst, instruction),
         }
     }

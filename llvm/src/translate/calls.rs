@@ -78,13 +78,13 @@ impl Writer<'_, '_> {
         let Some((returns, params, variadic)) = source.types.signature(call.ty) else {
             return Err(Fault::new("a call has no function type"));
         };
-        if variadic {
-            return Err(Fault::new("calls with a variable number of arguments have no equivalent"));
-        }
         let mut sig = Signature { params: Vec::with_capacity(params.len()), ret: self.cx.result_type(returns)? };
         for (index, ty) in params.iter().enumerate() {
             let attributes = source.attributes.param(call.attributes, index);
             sig.params.push(self.cx.param(*ty, attributes, false)?);
+        }
+        if variadic {
+            sig.params.push(super::Context::further_parameters());
         }
         let callee = self.value(call.callee)?;
         let arguments = self.arguments_for(&sig, call)?;
@@ -104,8 +104,16 @@ impl Writer<'_, '_> {
     fn arguments_for(&mut self, sig: &Signature, call: Call) -> Result<Vec<Value>> {
         let types = self.cx.module.sig_params(sig);
         let mut out = Vec::with_capacity(types.len());
-        let operands: &[Operand] = self.body.operands(call.arguments);
-        if operands.len() != sig.params.len() {
+        let mut operands: &[Operand] = self.body.operands(call.arguments);
+        let variadic = self.cx.source.types.signature(call.ty).is_some_and(|(.., variadic)| variadic);
+        let mut further = None;
+        if let (true, Some(fixed)) = (variadic, sig.params.len().checked_sub(1))
+            && operands.len() >= fixed
+        {
+            further = Some(self.pack_arguments(call, fixed)?);
+            operands = &operands[..fixed];
+        }
+        if operands.len() + usize::from(further.is_some()) != sig.params.len() {
             return Err(Fault::new(format!(
                 "a call passes {} arguments to a function that takes {}",
                 operands.len(),
@@ -116,6 +124,7 @@ impl Writer<'_, '_> {
             let run = self.exact_parts(*operand)?;
             out.extend_from_slice(&self.parts[run.range()]);
         }
+        out.extend(further);
         if out.len() != types.len() {
             return Err(Fault::new("the arguments of a call do not have the types of the parameters"));
         }

@@ -133,7 +133,8 @@ pub(super) fn unsigned(number: i128, bits: u32) -> u128 {
     if bits >= 128 { number as u128 } else { number as u128 & ((1 << bits) - 1) }
 }
 
-fn fold(op: BinaryOp, a: i128, b: i128, bits: u32) -> Option<i128> {
+/// Arithmetic on sign-extended numbers; the result's upper bits are of no meaning.
+pub(super) fn fold(op: BinaryOp, a: i128, b: i128, bits: u32) -> Option<i128> {
     let (ua, ub) = (unsigned(a, bits), unsigned(b, bits));
     let amount = u32::try_from(ub).ok().filter(|n| *n < bits);
     Some(match op {

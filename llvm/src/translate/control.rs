@@ -19,6 +19,9 @@ impl Writer<'_, '_> {
                 self.jump(to)
             }
             Instruction::Branch { condition, yes, no } => {
+                if let Some(decided) = self.decided(condition) {
+                    return self.jump(if decided != 0 { yes } else { no });
+                }
                 self.loop_hints(inst, &[yes, no]);
                 self.branch(inst, condition, yes, no)
             }
@@ -40,7 +43,6 @@ impl Writer<'_, '_> {
             }
             Instruction::Exception { .. } => Err(Fault::new("exceptions are not handled on a GPU")),
             Instruction::CallBranch { .. } => Err(Fault::new("`callbr` has no equivalent")),
-            Instruction::VariadicArgument(_) => Err(Fault::new("`va_arg` has no equivalent")),
             _ => Err(Fault::new("this instruction has no equivalent")),
         }
     }

@@ -53,9 +53,6 @@ impl Context<'_> {
         let Some((result, params, variadic)) = source.types.signature(ty) else {
             return Err(Fault::new("a function has no function type"));
         };
-        if variadic && function.body.is_some() {
-            return Err(Fault::new("functions with a variable number of arguments have no equivalent"));
-        }
         // What a kernel returns reaches nobody.
         let ret = if kernel { None } else { self.result_type(result)? };
         let mut out = Signature { params: Vec::with_capacity(params.len()), ret };
@@ -69,7 +66,15 @@ impl Context<'_> {
             }
             out.params.push(param);
         }
+        if variadic {
+            out.params.push(Self::further_parameters());
+        }
         Ok(out)
+    }
+
+    /// The parameter in place of `...`: a pointer to the further arguments.
+    pub fn further_parameters() -> Param {
+        Param { ty: IrType::PTR.into(), attrs: ParamAttrs::default() }
     }
 
     /// The type that a function of that result type returns.

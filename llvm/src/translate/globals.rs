@@ -16,6 +16,9 @@ const NO_DATA: &[&str] = &[
     "llvm.cmdline",
 ];
 
+/// Most bytes of zeros that an initializer states.
+const MAX_ZEROS: u64 = 1 << 16;
+
 impl Context<'_> {
     /// Makes every symbol, without contents.
     pub fn declare_symbols(&mut self, faults: &mut Vec<Fault>) {
@@ -135,7 +138,9 @@ impl Context<'_> {
             out.linkage = IrLinkage::Weak;
         }
         if !common {
-            out.init = initializer.map(|_| init);
+            // Memory without initializer is zero; a list of so many zeros would say the same.
+            let zeros = init == Init::Zero && self.module.layout_of(mem).size > MAX_ZEROS;
+            self.module.globals[made].init = initializer.map(|_| init).filter(|_| !zeros);
         }
         Ok(())
     }

@@ -94,11 +94,12 @@ impl Writer<'_, '_> {
 
     fn load_part(&mut self, part: Part, address: Value, attrs: MemAttrs) -> Result<Value> {
         let stored = self.stored_type(part)?;
-        if stored == part.ty {
+        let bytes = u64::from(stored.scalar_bits().div_ceil(8));
+        let split = stored.is_int() && !bytes.is_power_of_two();
+        if stored == part.ty && !split {
             return Ok(self.b.load(stored, address, attrs));
         }
-        let bytes = u64::from(stored.scalar_bits().div_ceil(8));
-        if stored.is_vector() || bytes.is_power_of_two() {
+        if !split {
             let raw = self.b.load(stored, address, attrs);
             return self.from_stored(raw, part.ty);
         }
@@ -140,13 +141,14 @@ impl Writer<'_, '_> {
 
     fn store_part(&mut self, value: Value, part: Part, address: Value, attrs: MemAttrs) -> Result<()> {
         let stored = self.stored_type(part)?;
-        if stored == part.ty {
+        let bytes = u64::from(stored.scalar_bits().div_ceil(8));
+        let split = stored.is_int() && !bytes.is_power_of_two();
+        if stored == part.ty && !split {
             self.b.store(value, address, attrs);
             return Ok(());
         }
         let raw = self.to_stored(value, stored)?;
-        let bytes = u64::from(stored.scalar_bits().div_ceil(8));
-        if stored.is_vector() || bytes.is_power_of_two() {
+        if !split {
             self.b.store(raw, address, attrs);
             return Ok(());
         }
@@ -222,13 +224,7 @@ impl Writer<'_, '_> {
                     (0, _) | (_, 0) => (MemType::Value(IrType::I8), 1),
                     (_, count) => (natural, count),
                 };
-                let cursor = self.b.cursor();
-                self.go_to_entry();
-                let value = self.b.alloca(ty, count, align);
-                if let Some(cursor) = cursor {
-                    self.b.set_cursor(cursor);
-                }
-                value
+                self.entry_allocas(ty, count, align)
             }
             None => {
                 let count = self.value(count)?;
@@ -238,6 +234,21 @@ impl Writer<'_, '_> {
             }
         };
         self.finish(result, vec![value])
+    }
+
+    /// A stack object of the function.
+    pub fn entry_alloca(&mut self, ty: MemType, align: u32) -> Value {
+        self.entry_allocas(ty, 1, align)
+    }
+
+    fn entry_allocas(&mut self, ty: MemType, count: u32, align: u32) -> Value {
+        let cursor = self.b.cursor();
+        self.go_to_entry();
+        let value = self.b.alloca(ty, count, align);
+        if let Some(cursor) = cursor {
+            self.b.set_cursor(cursor);
+        }
+        value
     }
 
     /// Memory of the stack whose size is known when it runs (PTX ISA 9.7.19, `alloca`).

@@ -30,6 +30,7 @@ mod memory;
 mod reflect;
 mod types;
 mod values;
+mod variadic;
 
 use std::rc::Rc;
 
@@ -122,6 +123,8 @@ struct Context<'m> {
     locations: FxHashMap<MetadataId, SourceLoc>,
     /// Numbers of source files, by path.
     files: FxHashMap<String, u32>,
+    /// Code asks about the compilation ([`reflect`]).
+    asks: bool,
     /// Kernel pointers of the generic space are to global memory, as CUDA passes them.
     kernel_pointers_are_global: bool,
 }
@@ -145,6 +148,7 @@ pub fn translate(source: &Module, options: Options) -> std::result::Result<Trans
         annotations: Annotations::read(source),
         locations: FxHashMap::default(),
         files: FxHashMap::default(),
+        asks: reflect::asks(source),
         kernel_pointers_are_global: !text(source.triple).ends_with("nvcl"),
     };
     let mut faults = Vec::new();
@@ -155,6 +159,8 @@ pub fn translate(source: &Module, options: Options) -> std::result::Result<Trans
         let Context { module, spans, warnings, .. } = context;
         return Ok(Translation { module, spans, warnings });
     }
+    // Headers are read before bodies; people read from top to bottom.
+    faults.sort_by_key(|fault| fault.0.at);
     faults.truncate(MAX_FAULTS);
     Err(faults.into_iter().map(|fault| *fault.0).collect())
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use ptxc_ir::{
     AtomicOp, Extra, Flags, FloatKind, MemAttrs, Opcode, Ordering, Scope, Shape, Space, TargetOp, Type as IrType,
-    Value, sreg_type,
+    TypeSet, Value, sreg_type,
 };
 
 pub(super) use rule::Rule;
@@ -129,8 +129,22 @@ impl<'m> Writer<'_, 'm> {
             let index = order.map_or(index, |order| order[index]);
             args.push(self.value(site.argument(index)?)?);
         }
-        let first = args.first().map_or(IrType::INVALID, |value| self.b.ty(*value));
         let result = self.result_type(site)?;
+        if let (TypeSet::Float, Some(ty)) = (op.info().types, args.first().and_then(|value| bfloat(self.b.ty(*value))))
+            && op.shape() != Shape::Convert
+        {
+            // LLVM before 17 has integers for bfloat.
+            for arg in &mut args {
+                *arg = self.bit_cast(*arg, ty)?;
+            }
+        }
+        let first = args.first().map_or(IrType::INVALID, |value| self.b.ty(*value));
+        let given = result;
+        let result = if first.is_float_like() && op.info().types == TypeSet::Float {
+            result.and_then(|ty| if op.shape() == Shape::Convert { None } else { bfloat(ty) }).or(result)
+        } else {
+            result
+        };
         let ty = match op.shape() {
             Shape::Convert | Shape::Unary | Shape::Binary | Shape::Ternary => result.unwrap_or(first),
             Shape::BinaryOverflow | Shape::Reduce | Shape::Shuffle4 | Shape::MatchAny | Shape::MatchAll => first,
@@ -152,9 +166,15 @@ impl<'m> Writer<'_, 'm> {
             self.b.inst(op, flags, ty, &args, Extra::None)
         };
         let mut parts: Vec<Value> = self.b.func.dfg.results(made).collect();
+        if let ([value], Some(wanted)) = (parts.as_mut_slice(), given)
+            && given != result
+        {
+            *value = self.bit_cast(*value, wanted)?;
+        }
         // Bits of `i1` that older intrinsics give as an integer.
         if let ([value], Some(wanted)) = (parts.as_mut_slice(), result)
             && wanted.is_int()
+            && given == result
             && self.b.ty(*value).is_int()
         {
             *value = self.resize(*value, wanted, false);
@@ -247,6 +267,15 @@ impl<'m> Writer<'_, 'm> {
         let attrs = MemAttrs { order: Ordering::Relaxed, scope, ..MemAttrs::aligned(ty.size()) };
         let old = self.b.atomic_rmw(op, address, value, attrs);
         self.finish(site.result, vec![old])
+    }
+}
+
+/// The bfloat type that older LLVM has an integer for.
+fn bfloat(ty: IrType) -> Option<IrType> {
+    match ty {
+        IrType::I16 => Some(IrType::BF16),
+        IrType::I32 => Some(IrType::BF16.with_lanes(2)),
+        _ => None,
     }
 }
 

@@ -427,3 +427,21 @@ pub(super) fn through_float<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words: 
     let value = w.b.convert(Opcode::Fpext, value, ty);
     w.give(site, value)
 }
+
+/// A function that f32 has an instruction for; 16-bit formats go through f32.
+pub(super) fn function<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words: &[String]) -> Result<()> {
+    let op = Opcode::from_text(word(words)).ok_or_else(|| Fault::new("its function is not known"))?;
+    let extra = if words.len() > 1 { Flags::AFN } else { Flags::EMPTY };
+    let x = w.arg(site, 0)?;
+    let ty = w.b.ty(x);
+    let narrow = matches!(ty.float_kind(), Some(FloatKind::F16 | FloatKind::Bf16));
+    let direct = ty.lanes() <= 2 && matches!(op, Opcode::Fexp2 | Opcode::Ftanh);
+    if !narrow || direct {
+        let value = w.float(site, op, extra, &[x]);
+        return w.give(site, value);
+    }
+    let wide = w.b.convert(Opcode::Fpext, x, ty.with_scalar(IrType::F32));
+    let value = w.float(site, op, extra, &[wide]);
+    let value = w.b.convert(Opcode::Fptrunc, value, ty);
+    w.give(site, value)
+}

@@ -251,3 +251,13 @@ pub(super) fn widened<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words: &[Stri
     w.ptx_values(&template, &arguments, &[])?;
     Ok(())
 }
+
+/// `va_start`.
+pub(super) fn start_arguments<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, _: &[String]) -> Result<()> {
+    w.start_arguments(site.argument(0)?)
+}
+
+/// `va_copy`.
+pub(super) fn copy_arguments<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, _: &[String]) -> Result<()> {
+    w.copy_arguments(site.argument(0)?, site.argument(1)?)
+}
