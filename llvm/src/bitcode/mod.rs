@@ -1,11 +1,11 @@
 //! Reads LLVM bitcode, as LLVM 3.8 to 24 write it, into the model.
 //!
-//! The stream is taken apart by [`bitstream`]; each kind of block has a room of its own. Functions are read last, when
+//! The stream is taken apart by `bitstream`; each kind of block has a room of its own. Functions are read last, when
 //! everything they refer to is known.
 //!
 //! Nothing in a file makes reading take more than a constant number of steps per bit: counts are compared with what is
 //! left of the block, and where a few bits may stand for much (an integer of a million bits, a shuffle of many lanes),
-//! that is paid from a budget of the size of the file ([`Reader::spend`]).
+//! that is paid from a budget of the size of the file (`Reader::spend`).
 
 mod attributes;
 mod bitstream;

@@ -112,7 +112,7 @@ impl Writer<'_, '_> {
                     return Err(Fault::new(format!("assembly ties an argument to operand {tied}, which is no output")));
                 };
                 let value = self.value(operand)?;
-                let value = self.to_register(value, constraint.codes, Some(ty))?;
+                let value = self.in_register(value, constraint.codes, Some(ty))?;
                 let argument = push(&mut arguments, value) + direct;
                 let _ = write!(prologue, "mov.{} ${tied}, ${argument}; ", move_type(ty));
                 Place::Register(tied)
@@ -135,7 +135,7 @@ impl Writer<'_, '_> {
         let given: Vec<Value> = self.b.func.dfg.results(made).collect();
         let mut parts = Vec::with_capacity(given.len());
         for (value, ty) in given.into_iter().zip(outputs) {
-            parts.push(self.from_register(value, ty)?);
+            parts.push(self.out_of_register(value, ty)?);
         }
         self.finish(result, parts)
     }
@@ -163,7 +163,7 @@ impl Writer<'_, '_> {
         let value = self.value(operand)?;
         let codes =
             if register(constraint.codes).is_some() { constraint.codes } else { any_register(self.b.ty(value)) };
-        let value = self.to_register(value, codes, None)?;
+        let value = self.in_register(value, codes, None)?;
         Ok(Place::Register(push(arguments, value) + direct))
     }
 
@@ -184,7 +184,7 @@ impl Writer<'_, '_> {
     }
 
     /// A value in the register of a constraint.
-    fn to_register(&mut self, value: Value, codes: &str, exact: Option<IrType>) -> Result<Value> {
+    fn in_register(&mut self, value: Value, codes: &str, exact: Option<IrType>) -> Result<Value> {
         let own = self.b.ty(value);
         let wanted = match exact {
             Some(ty) => ty,
@@ -210,7 +210,7 @@ impl Writer<'_, '_> {
     }
 
     /// A value of the type that LLVM says from the register that assembly wrote.
-    fn from_register(&mut self, value: Value, ty: IrType) -> Result<Value> {
+    fn out_of_register(&mut self, value: Value, ty: IrType) -> Result<Value> {
         let own = self.b.ty(value);
         if own == ty {
             return Ok(value);

@@ -101,7 +101,7 @@ impl Writer<'_, '_> {
         }
         if !split {
             let raw = self.b.load(stored, address, attrs);
-            return self.from_stored(raw, part.ty);
+            return self.as_value(raw, part.ty);
         }
         // An integer of three bytes, say, is two and one.
         let mut whole: Option<Value> = None;
@@ -116,7 +116,7 @@ impl Writer<'_, '_> {
             });
         }
         let whole = whole.ok_or_else(|| Fault::new("an integer without bits is loaded"))?;
-        self.from_stored(whole, part.ty)
+        self.as_value(whole, part.ty)
     }
 
     /// `store`.
@@ -147,7 +147,7 @@ impl Writer<'_, '_> {
             self.b.store(value, address, attrs);
             return Ok(());
         }
-        let raw = self.to_stored(value, stored)?;
+        let raw = self.as_stored(value, stored)?;
         if !split {
             self.b.store(raw, address, attrs);
             return Ok(());
@@ -191,7 +191,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn from_stored(&mut self, raw: Value, ty: IrType) -> Result<Value> {
+    fn as_value(&mut self, raw: Value, ty: IrType) -> Result<Value> {
         if ty.is_ptr_like() {
             return Ok(self.integer_to_pointer(raw, ty));
         }
@@ -202,7 +202,7 @@ impl Writer<'_, '_> {
         self.bit_cast(exact, ty)
     }
 
-    fn to_stored(&mut self, value: Value, stored: IrType) -> Result<Value> {
+    fn as_stored(&mut self, value: Value, stored: IrType) -> Result<Value> {
         let ty = self.b.ty(value);
         if ty.is_ptr_like() {
             return Ok(self.b.convert(Opcode::Ptrtoint, value, stored));

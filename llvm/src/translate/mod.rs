@@ -1,8 +1,8 @@
 //! From the model of an LLVM module to the IR.
 //!
-//! Decides what LLVM IR means in terms of the IR: types become lists of parts ([`types`]), address spaces and data layout
-//! become spaces and byte offsets ([`layout`], [`memory`]), phis become block parameters ([`body`]), intrinsics what the
-//! tables say ([`intrinsics`]). Knows no syntax.
+//! Decides what LLVM IR means in terms of the IR: types become lists of parts (`types`), address spaces and data layout
+//! become spaces and byte offsets (`layout`, `memory`), phis become block parameters (`body`), intrinsics what the
+//! tables say (`intrinsics`). Knows no syntax.
 //!
 //! `poison` stays poison. `undef` becomes zero: each use of it may be any value, so one value is a right choice for all,
 //! and poison, which spoils what is computed from it, would not be.
