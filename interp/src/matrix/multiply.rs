@@ -1,13 +1,16 @@
 //! Matrix multiplication of a warp: `mma` (PTX ISA 9.7.16.3, 9.7.16.5.14).
 //!
-//! PTX leaves order and precision of float sums open. Here, for all float factors but f64, products are exact and are
-//! added in double precision, the accumulator first, then k ascending; the sum is rounded once to the type of the
-//! result, to nearest. f64 is a chain of fused multiply-adds in the same order. Integer sums are exact before they wrap
-//! or saturate.
+//! PTX leaves order and precision of float sums open. Here they are those of an H200 ([`super::tensor`]): products are added
+//! to the accumulator 16 at a time, k ascending. 8-bit floats go two ways further: of every four along k the first two,
+//! then the others are summed from zero, and that sum is added to the accumulator in its own precision. Products with
+//! scale factors, which no H200 has, and those of infinities and NaN are added in double precision, the accumulator first,
+//! and rounded once. f64 is a chain of fused multiply-adds, the accumulator first, k ascending. Integer sums are exact
+//! before they wrap or saturate.
 
 use ptxc_ir::FloatKind;
 
 use super::fragment::{Arrangement, Fragment, LANES, Lanes, Role, Shape};
+use super::tensor::{self, Term};
 use crate::float::{self, Mode, Round};
 
 /// What an element of a factor is.
@@ -87,6 +90,11 @@ impl Element {
         }
     }
 
+    fn to_term(self, raw: u64) -> Term {
+        let Element::Float { kind, low, .. } = self else { return Term::Zero };
+        Term::new(kind, (raw >> low) & (float::sign_bit(kind) | (float::sign_bit(kind) - 1)))
+    }
+
     fn to_integer(self, raw: u64) -> i64 {
         match self {
             Element::Integer { signed: true, bits } => ((raw << (64 - bits)) as i64) >> (64 - bits),
@@ -98,7 +106,7 @@ impl Element {
 /// How the sums are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Arithmetic {
-    /// In double precision, rounded to this.
+    /// As tensor cores do, to this.
     Float(FloatKind),
     /// Fused multiply-adds of f64.
     Double(Round),
@@ -246,6 +254,7 @@ impl Product {
         let (a, b, c) = (self.left.gather(a), self.right.gather(b), self.accumulator.gather(c));
         let Shape { m, n, k } = self.left.shape;
         let d = match self.arithmetic {
+            Arithmetic::Float(kind) if self.scale.is_none() => self.tensor(kind, &a, &b, &c),
             Arithmetic::Float(kind) => {
                 let mut left: Vec<f64> = a.iter().map(|x| self.a.to_f64(*x)).collect();
                 let mut right: Vec<f64> = b.iter().map(|x| self.b.to_f64(*x)).collect();
@@ -278,10 +287,46 @@ impl Product {
     }
 }
 
+impl Product {
+    /// Sums as tensor cores make them.
+    fn tensor(&self, kind: FloatKind, a: &[u64], b: &[u64], c: &[u64]) -> Vec<u64> {
+        let Shape { m, n, k } = self.left.shape;
+        let left: Vec<Term> = a.iter().map(|x| self.a.to_term(*x)).collect();
+        let right: Vec<Term> = b.iter().map(|x| self.b.to_term(*x)).collect();
+        // The accumulator in the precision of the result.
+        let given = |x: u64| {
+            if self.accumulator.bits == self.result.bits { x } else { from_f64(kind, self.accumulates.to_f64(x)) }
+        };
+        let mut d = Vec::with_capacity(c.len());
+        for at in 0..self.left.matrices() * m * n {
+            let (which, row, column) = (at / (m * n), at / n % m, at % n);
+            let factors = |i: usize| (left[(which * m + row) * k + i], right[(which * k + i) * n + column]);
+            let start = given(c[at]);
+            let exact = if self.a.bits() == 8 {
+                let half = |start, odd| tensor::sum(kind, start, (0..k).filter(|i| i % 4 / 2 == odd).map(factors));
+                let sum = half(0, 0).and_then(|first| half(first, 1));
+                sum.map(|sum| float::add(kind, start, sum, Mode::default()))
+            } else {
+                let mut blocks = (0..k).step_by(tensor::AT_ONCE);
+                blocks.try_fold(start, |sum, from| {
+                    tensor::sum(kind, sum, (from..k.min(from + tensor::AT_ONCE)).map(factors))
+                })
+            };
+            d.push(exact.unwrap_or_else(|| {
+                let of = |i: usize| (a[(which * m + row) * k + i], b[(which * k + i) * n + column]);
+                let product = |(x, y): (u64, u64)| self.a.to_f64(x) * self.b.to_f64(y);
+                from_f64(kind, (0..k).fold(self.accumulates.to_f64(c[at]), |sum, i| sum + product(of(i))))
+            }));
+        }
+        d
+    }
+}
+
 /// A number of double precision, rounded to nearest.
 fn from_f64(kind: FloatKind, x: f64) -> u64 {
     match kind {
-        FloatKind::F32 if !x.is_nan() => (x as f32).to_bits().into(),
+        _ if x.is_nan() => float::nan(kind),
+        FloatKind::F32 => (x as f32).to_bits().into(),
         _ => float::convert(FloatKind::F64, kind, x.to_bits(), Mode::default()),
     }
 }

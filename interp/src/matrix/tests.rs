@@ -229,3 +229,23 @@ fn narrow_rows_become_bytes() {
     let registers: Vec<Lanes> = load(Rows::Bytes(Packing::Bytes), &bytes);
     assert_eq!([registers[0][5], registers[1][5]], [0x7161_5141, 0x7969_5949]);
 }
+
+#[test]
+fn tensor_cores_cut_terms_and_sums() {
+    use super::tensor::{Term, sum};
+    let single = |x: f32| u64::from(x.to_bits());
+    let half = |x: i32| Term::new(FloatKind::F16, small(FloatKind::F16, x));
+    let (one, tiny) = (half(1), Term::new(FloatKind::F16, 0x0400));
+    // Toward zero, whatever the sign: 2^24 + 1 has a bit too many.
+    for (start, want) in [(16_777_216.0, 16_777_216.0), (-16_777_216.0, -16_777_215.0)] {
+        assert_eq!(sum(FloatKind::F32, single(start), [(one, one)].into_iter()), Some(single(want)));
+    }
+    // Two that are cut do not add up to one that is not: 2^-14 beside 2^12.
+    let start = single(4096.0);
+    assert_eq!(sum(FloatKind::F32, start, [(one, tiny); 16].into_iter()), Some(start));
+    assert_eq!(sum(FloatKind::F32, 0, [].into_iter()), Some(0));
+    assert_eq!(sum(FloatKind::F32, single(f32::INFINITY), [(one, one)].into_iter()), None);
+    // To f16, to nearest even.
+    let pair = [(half(1024), half(2)), (one, one)].into_iter();
+    assert_eq!(sum(FloatKind::F16, 0, pair), Some(small(FloatKind::F16, 2048)));
+}

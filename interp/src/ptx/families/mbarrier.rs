@@ -15,12 +15,10 @@ use crate::ptx::types::Type;
 
 /// Decodes `mbarrier` and `cp.async.mbarrier.arrive`.
 pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
-    if i.pieces.iter().any(|piece| piece.starts_with("multicast")) {
-        return Err("multicasts are not known".to_string());
-    }
     Ok(Some(match i.pieces {
         ["cp", "async", "mbarrier", ..] => after_copies(i)?,
         ["cp", ..] => return Ok(None),
+        _ if i.has("multicast::cluster::32b") => return Err("multicasts are not known".to_string()),
         ["mbarrier", "init", ..] => initialize(i)?,
         ["mbarrier", "inval", ..] => invalidate(i)?,
         ["mbarrier", "expect_tx" | "complete_tx", ..] => transact(i)?,
