@@ -27,7 +27,7 @@ mod threads;
 mod warp;
 
 pub use grid::run;
-use ptxc_ir::Module;
+use ptxc_ir::{Extra, Module};
 
 /// Names a place: function, instruction, source location.
 fn describe(module: &Module, codes: &[program::Code], place: u32) -> String {
@@ -36,8 +36,8 @@ fn describe(module: &Module, codes: &[program::Code], place: u32) -> String {
     let func = &module.funcs[code.func];
     let Some(step) = code.steps.get((place - code.first_place) as usize) else { return format!("@{}", func.name) };
     let result = func.dfg.first_result(step.inst).and_then(|v| func.dfg.value_names.get(&v));
-    let op = match &step.more {
-        program::More::Target(operation) => format!("ptx.{}", operation.mnemonic()),
+    let op = match func.dfg.insts[step.inst].extra {
+        Extra::Target(id) => target::name(&func.dfg.target_ops[id]),
         _ => step.op.text().to_string(),
     };
     let mut text = match result {

@@ -26,7 +26,6 @@ const MAX_DEPTH: u32 = 8;
 
 /// A target operation.
 pub struct Operation {
-    mnemonic: String,
     operation: ptx::Operation,
     /// The scratch registers before it, constants in their places.
     template: Vec<Lanes>,
@@ -41,16 +40,20 @@ pub struct Operation {
     carry: [bool; 2],
 }
 
-impl Operation {
-    /// Its mnemonic.
-    pub fn mnemonic(&self) -> &str {
-        &self.mnemonic
+/// How messages name one.
+pub fn name(op: &TargetOp) -> String {
+    match op {
+        TargetOp::Known { toks, .. } => {
+            let pieces: Vec<&str> = toks.iter().map(|t| t.text()).collect();
+            format!("ptx.{}", pieces.join("."))
+        }
+        TargetOp::Opaque { .. } => "asm".to_string(),
     }
 }
 
 impl fmt::Debug for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Operation").field(&self.mnemonic).finish()
+        f.debug_struct("Operation").field("arguments", &self.arguments).field("results", &self.results).finish()
     }
 }
 
@@ -216,7 +219,7 @@ pub fn decode(
         return Err("inline assembly is not interpreted".to_string());
     };
     let pieces: Vec<&'static str> = toks.iter().map(|t| t.text()).collect();
-    let refused = |why: String| format!("`ptx.{}` is not interpreted: {why}", pieces.join("."));
+    let refused = |why: String| format!("`{}` is not interpreted: {why}", name(op));
     let (arguments, outputs) = (Vec::new(), Vec::new());
     // The first slot is the frame's, which there is none of.
     let mut builder = Builder { module, args, results, operands, next: ptx::FRAME + 1, arguments, outputs };
@@ -231,12 +234,11 @@ pub fn decode(
     let labels = |_: &str| None;
     let mut instruction =
         Instruction { pieces: &pieces, operands: &list, constants: &mut constants, kernel: true, labels: &labels };
-    let operation = ptx::families::decode(&mut instruction).map_err(refused)?;
+    let operation = ptx::families::decode(&mut instruction)?;
     let mut template = vec![[0; LANES]; builder.next as usize];
     template.extend(constants.into_list().iter().map(|c| [constant(c, module, addresses); LANES]));
     let carry = [pieces.first().is_some_and(|p| matches!(*p, "addc" | "subc" | "madc")), pieces.contains(&"cc")];
     Ok(Operation {
-        mnemonic: pieces.join("."),
         operation,
         template,
         arguments: builder.arguments,
