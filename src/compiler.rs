@@ -1,6 +1,8 @@
 //! One compilation, from text or module to output: runs the lists of [`crate::pipeline`], keeps time, prints and
 //! verifies between steps, and turns errors of every stage into diagnostics.
 
+mod link;
+
 use std::any::Any;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -223,7 +225,10 @@ impl<'a> Session<'a> {
 
     fn compile_llvm(mut self, bytes: &[u8], format: Format) -> Result<Output, Diagnostics> {
         match self.read_llvm(bytes, format) {
-            Ok(module) => self.compile_llvm_module(&module, bytes, format),
+            Ok(mut module) => match self.link(&mut module) {
+                Ok(()) => self.compile_llvm_module(&module, bytes, format),
+                Err(stop) => self.finish(Err(stop)),
+            },
             Err(stop) => {
                 self.place_llvm(bytes, format, true);
                 self.finish(Err(stop))
@@ -287,7 +292,8 @@ impl<'a> Session<'a> {
             clusters: self.options.target.has_clusters(),
             architecture: u32::from(self.options.target.sm()) * 10,
         };
-        let place = |at: Option<u32>| at.map(|at| at as usize..at as usize + 1);
+        // What comes from a library has no place.
+        let place = |at: Option<u32>| at.filter(|at| *at != u32::MAX).map(|at| at as usize..at as usize + 1);
         match self.step(pipeline::TRANSLATE, || ptxc_llvm::translate(module, options))? {
             Ok(translation) => {
                 let warnings = translation.warnings.into_iter();
@@ -401,6 +407,7 @@ impl<'a> Session<'a> {
         if self.options.emit == Emit::Ir {
             return self.step("print", || ptxc_ir::print_module(&module));
         }
+        self.check_externs(&module)?;
         if !legalized {
             self.legalize(&mut module)?;
         }

@@ -73,6 +73,21 @@ impl PrintAfter {
     }
 }
 
+/// A library of LLVM bitcode, such as libdevice.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Library {
+    /// How messages call it.
+    pub name: String,
+    /// Its contents.
+    pub bytes: std::sync::Arc<[u8]>,
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Library({:?}, {} bytes)", self.name, self.bytes.len())
+    }
+}
+
 /// Options of one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -92,6 +107,8 @@ pub struct Options {
     pub verify_each: bool,
     /// Source positions in the output.
     pub debug_info: DebugInfo,
+    /// Libraries of LLVM bitcode, of which a module of LLVM IR gets the functions that it needs.
+    pub libraries: Vec<Library>,
     /// Threads that work on the functions of a module; 0 is one per processor. The output does not depend on it.
     pub jobs: usize,
 }
@@ -108,6 +125,7 @@ impl Options {
             print_after: PrintAfter::default(),
             verify_each: cfg!(debug_assertions),
             debug_info: DebugInfo::default(),
+            libraries: Vec::new(),
             jobs: 1,
         }
     }

@@ -49,6 +49,8 @@ pub const SELECT: &str = "select";
 pub const ASSIGN_REGISTERS: &str = "assign-registers";
 /// Prints PTX.
 pub const EMIT: &str = "emit";
+/// Reads what is needed of libraries.
+pub const LINK: &str = "link";
 /// Reads IR text.
 pub const READ: &str = "read";
 /// Translates LLVM IR to the IR.

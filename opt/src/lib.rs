@@ -26,6 +26,7 @@ mod promote_allocas;
 mod remove_dead_code;
 mod remove_unused_symbols;
 mod simplify_control_flow;
+mod undefined_symbols;
 
 pub use fold_constants::fold_constants;
 pub use inline_calls::inline_calls;
@@ -36,3 +37,4 @@ pub use promote_allocas::promote_allocas;
 pub use remove_dead_code::remove_dead_code;
 pub use remove_unused_symbols::remove_unused_symbols;
 pub use simplify_control_flow::simplify_control_flow;
+pub use undefined_symbols::undefined_symbols;

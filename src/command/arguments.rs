@@ -100,6 +100,10 @@ pub struct CompileArguments {
     #[arg(long, conflicts_with = "debug")]
     pub lineinfo: bool,
 
+    /// Library of LLVM bitcode, such as libdevice.10.bc, to take functions from that a module of LLVM IR needs.
+    #[arg(long = "link", value_name = "FILE")]
+    pub libraries: Vec<PathBuf>,
+
     /// Warnings: `error` makes them errors, `none` silences them.
     #[arg(short = 'W', value_enum, value_name = "WHAT")]
     pub warnings: Vec<WarningArgument>,

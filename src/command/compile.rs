@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use ptxc::diagnostics::InternalError;
 use ptxc::targets::Target;
-use ptxc::{DebugInfo, Diagnostics, Emit, Format, Observer, OptLevel, Options, Output, PrintAfter, pipeline};
+use ptxc::{DebugInfo, Diagnostics, Emit, Format, Library, Observer, OptLevel, Options, Output, PrintAfter, pipeline};
 
 use crate::arguments::{CompileArguments, EmitArgument, WarningArgument};
 use crate::{Failure, files};
@@ -72,6 +72,10 @@ fn options(arguments: &CompileArguments) -> Result<Options, Failure> {
         None => return Err(Failure::message("error: a target is needed: `--sm sm_XX` (`ptxc targets` lists them)\n")),
     };
     check_names(arguments)?;
+    let mut libraries = Vec::new();
+    for path in &arguments.libraries {
+        libraries.push(Library { name: files::display_name(path), bytes: files::read_bytes(path)?.into() });
+    }
     let defaults = Options::new(target);
     Ok(Options {
         opt_level: OptLevel::from_number(arguments.opt_level).unwrap_or_default(),
@@ -85,6 +89,7 @@ fn options(arguments: &CompileArguments) -> Result<Options, Failure> {
             (false, true) => DebugInfo::Lines,
             (false, false) => DebugInfo::None,
         },
+        libraries,
         jobs: arguments.jobs,
         ..defaults
     })

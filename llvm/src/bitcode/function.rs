@@ -262,7 +262,7 @@ impl Reader<'_, '_> {
             Some((_, Some(id))) if self.module.types.get(id) == Type::Void => None,
             Some((ty, Some(id))) => Some(self.result(f, record, ty, id)?),
         };
-        let at = u32::try_from(record.at).unwrap_or(u32::MAX);
+        let at = self.place(record);
         let inst = f.body.push(instruction, result, at);
         f.instructions.push(inst);
         if instruction.is_terminator() {

@@ -1,7 +1,8 @@
 //! The block of a module: symbols, and the order in which its parts are read.
 
+use cranelift_entity::EntityRef;
 use cranelift_entity::packed_option::PackedOption;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bitstream::{BLOCK_INFO, Block, Item, Nested, Record};
 use super::codes::{self, block};
@@ -10,7 +11,7 @@ use super::{ModuleValue, Reader};
 use crate::ReadError;
 use crate::model::{
     AttributesId, CallingConvention, Comdat, ComdatId, ComdatKind, ConstId, Constant, Function, GlobalId, GlobalKind,
-    Linkage, LocalMetadataId, Name, Type, UnnamedAddress, Variable, Visibility,
+    Linkage, LocalMetadataId, Name, Type, UnnamedAddress, Uses, Variable, Visibility,
 };
 
 /// Codes of records.
@@ -44,6 +45,8 @@ struct Later {
     comdats: Vec<ComdatId>,
     /// Symbols and what is missing of them, by numbers of values plus one.
     missing: Vec<(GlobalId, Missing, u64)>,
+    /// Symbols that this file declares or defines for the module.
+    filled: Vec<GlobalId>,
     /// Functions with bodies, in the order of the bodies.
     bodies: Vec<Definition>,
     /// Blocks of functions.
@@ -115,8 +118,42 @@ impl Reader<'_, '_> {
         if later.blocks.len() < later.bodies.len() {
             return Err(ReadError::new(block.position(), "the body of a function is missing"));
         }
+        if self.library {
+            return self.read_needed(&later);
+        }
         for (body, nested) in later.bodies.iter().zip(&later.blocks) {
             self.read_function(*body, *nested)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the bodies that are needed for what the module had before, takes out what is not, and hides the rest.
+    fn read_needed(&mut self, later: &Later) -> Result<(), ReadError> {
+        let mut bodies: FxHashMap<GlobalId, (Definition, Nested)> = FxHashMap::default();
+        for (body, nested) in later.bodies.iter().zip(&later.blocks).filter(|(body, _)| body.wanted) {
+            bodies.insert(body.global, (*body, *nested));
+        }
+        let mut uses = Uses::default();
+        let mut needed: FxHashSet<GlobalId> = FxHashSet::default();
+        let mut work: Vec<GlobalId> = later.filled.iter().copied().filter(|id| id.index() < self.known).collect();
+        while let Some(id) = work.pop() {
+            if !needed.insert(id) {
+                continue;
+            }
+            if let Some((definition, nested)) = bodies.remove(&id) {
+                self.read_function(definition, nested)?;
+            }
+            uses.of(self.module, id, &mut work);
+        }
+        let known = self.known;
+        self.module.order.retain(|id| id.index() < known || needed.contains(id));
+        for id in &later.filled {
+            let global = &mut self.module.globals[*id];
+            if needed.contains(id) && !global.is_declaration() && !global.linkage.is_local() {
+                global.linkage = Linkage::Internal;
+                global.visibility = Visibility::Default;
+                global.comdat = None.into();
+            }
         }
         Ok(())
     }
@@ -242,16 +279,21 @@ impl Reader<'_, '_> {
     fn symbol(&mut self, record: &Record, name: &[u8], new: NewSymbol) -> Result<(GlobalId, bool), ReadError> {
         let NewSymbol { space, ty, linkage, defines } = new;
         let ty_id = self.type_id(record, u64::from(ty))?;
-        let at = u32::try_from(record.at).unwrap_or(u32::MAX);
+        let at = self.place(record);
         let text = (!name.is_empty()).then(|| self.module.names.intern(name));
         let known = text.and_then(|text| self.module.find_global(text));
         let (id, fill) = match (text, known) {
             (None, _) => (self.module.add_global(None, space, at), true),
             (Some(text), None) => (self.module.global(text, space, at), true),
-            (Some(text), Some(known)) => match merge(&self.module.globals[known], linkage, defines) {
-                Merge::Apart => (self.module.add_global(Some(text), space, at), true),
+            (Some(_), Some(known)) => match merge(&self.module.globals[known], linkage, defines) {
+                Merge::Apart => {
+                    let text = self.free_name(name);
+                    (self.module.global(text, space, at), true)
+                }
                 Merge::Replace => (known, true),
                 Merge::Keep => (known, false),
+                // A library has nothing to say about what the module defines.
+                Merge::Refuse if self.library => (known, false),
                 Merge::Refuse => {
                     let name = String::from_utf8_lossy(name);
                     return Err(record.error(format!("`{name}` is defined a second time")));
@@ -275,6 +317,18 @@ impl Reader<'_, '_> {
         Ok((id, fill))
     }
 
+    /// A name like this one that no symbol has.
+    fn free_name(&mut self, name: &[u8]) -> Name {
+        for number in self.module.globals.len().. {
+            let text = [name, format!(".{number}").as_bytes()].concat();
+            let text = self.module.names.intern(&text);
+            if self.module.find_global(text).is_none() {
+                return text;
+            }
+        }
+        self.module.names.intern(name)
+    }
+
     fn variable(&mut self, record: &Record, later: &mut Later) -> Result<(), ReadError> {
         let (name, values) = self.named(record, later)?;
         let value = |index: usize| values.get(index).copied().unwrap_or(0);
@@ -288,6 +342,7 @@ impl Reader<'_, '_> {
         if !fill {
             return Ok(());
         }
+        later.filled.push(id);
         let attributes = self.attributes(record, value(12))?;
         let section = section(record, &later.sections, value(5))?;
         let comdat = comdat(record, &later.comdats, value(11))?;
@@ -351,6 +406,7 @@ impl Reader<'_, '_> {
         if !fill {
             return Ok(());
         }
+        later.filled.push(id);
         let attributes: PackedOption<AttributesId> = self.attributes(record, value(4))?;
         let attributes = self.typed_attributes(attributes, ty);
         let section = section(record, &later.sections, value(6))?;
@@ -387,6 +443,7 @@ impl Reader<'_, '_> {
         if !fill {
             return Ok(());
         }
+        later.filled.push(id);
         let global = &mut self.module.globals[id];
         global.visibility = visibility(value(first + 2));
         let what = if record.code == code::IFUNC { Missing::Resolver } else { Missing::Aliasee };

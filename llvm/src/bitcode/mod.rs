@@ -42,7 +42,23 @@ pub fn is_bitcode(bytes: &[u8]) -> bool {
 /// What is wrong with the file, with the byte where it is.
 pub fn read(bytes: &[u8], module: &mut Module) -> Result<(), ReadError> {
     let (stream, offset) = unwrapped(bytes)?;
-    read_stream(stream, module).map_err(|error| ReadError { at: error.at + offset, ..error })
+    read_stream(stream, module, false).map_err(|error| ReadError { at: error.at + offset, ..error })
+}
+
+/// Reads as much of a library as the symbols need that the module declares and the library defines. What it adds is not
+/// visible outside of the module. What the library says of itself (triple, flags and other named metadata) is left out.
+///
+/// # Errors
+/// What is wrong with the file, with the byte where it is.
+pub fn read_library(bytes: &[u8], module: &mut Module) -> Result<(), ReadError> {
+    let named_metadata = module.named_metadata.clone();
+    let names = (module.source_filename, module.data_layout, module.triple, module.assembly.len());
+    let (stream, offset) = unwrapped(bytes)?;
+    let result = read_stream(stream, module, true).map_err(|error| ReadError { at: error.at + offset, ..error });
+    module.named_metadata = named_metadata;
+    (module.source_filename, module.data_layout, module.triple, _) = names;
+    module.assembly.truncate(names.3);
+    result
 }
 
 /// The stream without the header, and where it starts.
@@ -58,13 +74,13 @@ fn unwrapped(bytes: &[u8]) -> Result<(&[u8], usize), ReadError> {
     stream.ok_or_else(|| ReadError::new(0, "the header names bytes that are not in the file"))
 }
 
-fn read_stream(bytes: &[u8], module: &mut Module) -> Result<(), ReadError> {
+fn read_stream(bytes: &[u8], module: &mut Module, library: bool) -> Result<(), ReadError> {
     if !bytes.starts_with(&MAGIC) {
         return Err(ReadError::new(0, "this is no LLVM bitcode"));
     }
     let mut stream = Block::stream(bytes, MAGIC.len());
     let mut record = Record::default();
-    let mut reader = Reader::new(bytes, module);
+    let mut reader = Reader::new(bytes, module, library);
     let mut found: Option<Nested> = None;
     loop {
         let at = stream.position();
@@ -112,14 +128,20 @@ pub(crate) struct Reader<'a, 'm> {
     numbers: metadata::Numbers,
     scopes: Vec<Name>,
     bundle_tags: Vec<Name>,
+    /// Symbols that the module had before.
+    known: usize,
+    /// Only what those symbols need is read.
+    library: bool,
     /// What may still be made of few bits.
     budget: u64,
 }
 
 impl<'a, 'm> Reader<'a, 'm> {
-    fn new(bytes: &'a [u8], module: &'m mut Module) -> Reader<'a, 'm> {
+    fn new(bytes: &'a [u8], module: &'m mut Module, library: bool) -> Reader<'a, 'm> {
         Reader {
             bytes,
+            known: module.globals.len(),
+            library,
             module,
             info: BlockInfo::default(),
             strings: &[],
@@ -143,6 +165,11 @@ impl<'a, 'm> Reader<'a, 'm> {
             }
             None => Err(ReadError::new(at, "the file stands for far more than its size can mean")),
         }
+    }
+
+    /// Where things of a record are said to stand: nowhere when they come from a library, since places are of the module.
+    fn place(&self, record: &Record) -> u32 {
+        if self.library { u32::MAX } else { u32::try_from(record.at).unwrap_or(u32::MAX) }
     }
 
     fn read_strings(&mut self, nested: Nested) -> Result<(), ReadError> {

@@ -106,6 +106,11 @@ pub struct Body {
 }
 
 impl Body {
+    /// The operands of all lists.
+    pub(super) fn operand_pool(&self) -> &[Operand] {
+        &self.operands
+    }
+
     /// The operands of a list.
     pub fn operands(&self, list: List) -> &[Operand] {
         list.of(&self.operands)

@@ -19,6 +19,7 @@ mod metadata;
 mod names;
 mod type_text;
 mod types;
+mod uses;
 mod words;
 
 use cranelift_entity::PrimaryMap;
@@ -41,6 +42,7 @@ pub use metadata::{
 pub use names::Names;
 pub use type_text::type_text;
 pub use types::{NamedStruct, StructBody, Type, Types};
+pub use uses::Uses;
 pub use words::{
     BinaryOp, CallingConvention, CastOp, ComdatKind, DebugRecordKind, ExceptionOp, Flags, FloatPredicate, IntPredicate,
     Linkage, Ordering, RmwOp, TailCall, UnnamedAddress, Visibility,
