@@ -125,10 +125,11 @@ pub fn fma(kind: FloatKind, a: u64, b: u64, c: u64, mode: Mode) -> u64 {
 /// `old + new` as atomic additions make it (PTX ISA 9.7.15.5). In global memory, where the memory adds by itself, f32 is
 /// flushed and a NaN of f64 stays as it is.
 pub fn atomic_add(kind: FloatKind, old: u64, new: u64, in_global: bool) -> u64 {
-    if in_global && kind == FloatKind::F64 {
-        if let Some(nan) = [new, old].into_iter().find(|x| is_nan(kind, *x)) {
-            return nan;
-        }
+    if in_global
+        && kind == FloatKind::F64
+        && let Some(nan) = [new, old].into_iter().find(|x| is_nan(kind, *x))
+    {
+        return nan;
     }
     // Elsewhere the old NaN is passed on.
     add(kind, new, old, Mode { ftz: in_global && kind == FloatKind::F32, ..Mode::default() })
