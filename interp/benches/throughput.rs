@@ -7,6 +7,9 @@ use std::time::Instant;
 use ptxc_interp::launch::{Argument, Buffer, Failure, Launch, Options, Outcome};
 use ptxc_interp::{ir, ptx};
 
+/// Runs of each kernel.
+const RUNS: usize = 7;
+
 /// A loop's body in the IR, from `%x` and the counter `%i` to `%next`, and the same in PTX, from `%r1` and `%r2` to `%r1`.
 struct Row {
     name: &'static str,
@@ -53,14 +56,14 @@ sub.f32 %r1, %r5, %r4;",
     Row {
         name: "vectors",
         ir: "  %v = load <4 x i32>, %w, align 16
-  %v1 = add <4 x i32> %v, splat(i32 3)
+  %v1 = add <4 x i32> %v, %v
   store <4 x i32> %v1, %w, align 16
   %next = add i32 %i, %x",
         ptx: "ld.global.v4.b32 {%r3, %r4, %r5, %r6}, [%rd3];
-add.s32 %r3, %r3, 3;
-add.s32 %r4, %r4, 3;
-add.s32 %r5, %r5, 3;
-add.s32 %r6, %r6, 3;
+add.s32 %r3, %r3, %r3;
+add.s32 %r4, %r4, %r4;
+add.s32 %r5, %r5, %r5;
+add.s32 %r6, %r6, %r6;
 st.global.v4.b32 [%rd3], {%r3, %r4, %r5, %r6};
 add.s32 %r1, %r1, %r2;",
         races: true,
@@ -91,19 +94,19 @@ add.s32 %r1, %r3, %r1;";
 
 fn ir_kernel(body: &str) -> String {
     format!(
-        "global shared @buffer: [64 x i32] align 16
-kernel @k(%out: ptr<global>) {{
+        "shared @buffer: [64 x i32], align 16
+kernel @k(%out: ptr<global>, %vectors: ptr<global>) {{
 entry:
   %t = sreg.tid.x
   %q = gep i32, %out, %t
-  %w = gep <4 x i32>, %out, %t
+  %w = gep <4 x i32>, %vectors, %t
   %s = gep i32, @buffer, %t
   store i32 0, %s, align 4
   jump head(0, %t)
 head(%i: i32, %x: i32):
 {body}
   %i1 = add i32 %i, 1
-  %more = icmp ult i32 %i1, 50000
+  %more = icmp ult i32 %i1, 10000
   br %more, head(%i1, %next), end
 end:
   store i32 %x, %q, align 4
@@ -118,15 +121,16 @@ fn ptx_kernel(body: &str) -> String {
 .target sm_90
 .address_size 64
 .shared .align 16 .b8 buffer[256];
-.visible .entry k(.param .u64 k_param_0)
+.visible .entry k(.param .u64 k_param_0, .param .u64 k_param_1)
 {{
 .reg .pred %p<2>;
 .reg .b32 %r<8>;
 .reg .b64 %rd<6>;
 ld.param.u64 %rd1, [k_param_0];
+ld.param.u64 %rd5, [k_param_1];
 mov.u32 %r1, %tid.x;
 mad.wide.u32 %rd2, %r1, 4, %rd1;
-mad.wide.u32 %rd3, %r1, 16, %rd1;
+mad.wide.u32 %rd3, %r1, 16, %rd5;
 mov.u64 %rd4, buffer;
 mad.wide.u32 %rd4, %r1, 4, %rd4;
 st.shared.b32 [%rd4], 0;
@@ -134,7 +138,7 @@ mov.b32 %r2, 0;
 HEAD:
 {body}
 add.s32 %r2, %r2, 1;
-setp.lt.u32 %p1, %r2, 50000;
+setp.lt.u32 %p1, %r2, 10000;
 @%p1 bra HEAD;
 st.global.b32 [%rd2], %r1;
 ret;
@@ -143,16 +147,18 @@ ret;
 }
 
 fn measure(name: &str, races: bool, run: impl Fn(&Launch, &mut [Buffer], &Options) -> Result<Outcome, Failure>) {
-    let mut buffers = [Buffer::words("out", vec![0; 256])];
-    let launch = Launch::linear("k", 1, 64, vec![Argument::buffer(0)]);
-    let start = Instant::now();
-    match run(&launch, &mut buffers, &Options { races, ..Options::default() }) {
-        Ok(outcome) => {
-            let seconds = start.elapsed().as_secs_f64();
-            println!("{name}: {:.1} million operations a second", outcome.lane_steps as f64 / seconds / 1e6);
+    let launch = Launch::linear("k", 1, 64, vec![Argument::buffer(0), Argument::buffer(1)]);
+    let mut best = 0f64;
+    // The machine does other things too: the best of several counts.
+    for _ in 0..RUNS {
+        let mut buffers = [Buffer::words("out", vec![0; 64]), Buffer::words("vectors", vec![0; 256])];
+        let start = Instant::now();
+        match run(&launch, &mut buffers, &Options { races, ..Options::default() }) {
+            Ok(outcome) => best = best.max(outcome.lane_steps as f64 / start.elapsed().as_secs_f64()),
+            Err(failure) => return println!("{name}: {failure}"),
         }
-        Err(failure) => println!("{name}: {failure}"),
     }
+    println!("{name}: {:.1} million operations a second", best / 1e6);
 }
 
 fn main() {

@@ -74,17 +74,22 @@ fn load(at: &mut At<'_>, world: &mut World<'_>, who: &mut Identity, space: Space
     }
     let packed = out.ty.is_vector() && out.ty.scalar_bits() == 1;
     let (size, bits) = (element_size(out.ty), mask(out.ty.scalar_bits()));
-    let (addresses, poison) = at.frame.slot(at.code, pointer.slot);
-    let addresses = *addresses;
-    for lane in lanes(at.mask) {
-        if poison >> lane & 1 != 0 {
-            return Err(Stop::lane("the address is poison", lane));
+    let addresses = all_lanes(at, pointer, "the address")?;
+    for e in 0..out.elements() {
+        let (offset, size) = if packed { (i64::from(e / 8), 1) } else { (i64::from(e * size), size) };
+        let align = if e == 0 { mem.align() } else { 1 };
+        let mut done = 0;
+        if !packed && !out.wide() {
+            let wave = who.wave(world.team, (space, &addresses, offset), at.mask, (size, align), kind);
+            let mut values = [0; LANES];
+            done = world.memory.load_wave(&wave, &mut values);
+            if !matches!(out.ty.scalar_bits(), 8 | 16 | 32 | 64) {
+                values.iter_mut().for_each(|value| *value &= bits as u64);
+            }
+            at.frame.set(out.element(e), &values, 0, done);
         }
-        let address = addresses[lane];
-        for e in 0..out.elements() {
-            let (offset, size) = if packed { (u64::from(e / 8), 1) } else { (u64::from(e * size), size) };
-            let align = if e == 0 { mem.align() } else { 1 };
-            let access = Access { space, address: address.wrapping_add(offset), size, align };
+        for lane in lanes(at.mask & !done) {
+            let access = Access { space, address: addresses[lane].wrapping_add_signed(offset), size, align };
             let loaded = read(world, who, lane, &access, kind)?;
             let value = if packed { loaded.bits >> (e % 8) } else { loaded.bits };
             at.frame.write(out, e, lane, (!loaded.poison).then_some(value & bits));
@@ -97,25 +102,35 @@ fn store(at: &mut At<'_>, world: &mut World<'_>, who: &Identity, space: Space, m
     let (value, pointer, kind) = (at.arg(0)?, at.arg(1)?, kind_of(mem));
     let packed = value.ty.is_vector() && value.ty.scalar_bits() == 1;
     let size = element_size(value.ty);
-    for lane in lanes(at.mask) {
-        let address = at.need(pointer, lane, "the address")?;
+    let addresses = all_lanes(at, pointer, "the address")?;
+    let put = |world: &mut World<'_>, lane: usize, offset: u32, size: u32, bits: Option<u128>| {
+        let align = if offset == 0 { mem.align() } else { 1 };
+        let access = Access { space, address: addresses[lane].wrapping_add(offset.into()), size, align };
         let accessor = who.accessor(world.team, lane);
-        let mut put = |offset: u32, size: u32, bits: Option<u128>| {
-            let align = if offset == 0 { mem.align() } else { 1 };
-            let access = Access { space, address: address.wrapping_add(offset.into()), size, align };
-            let stored = world.memory.store(&access, bits.unwrap_or(0), bits.is_none(), &accessor, kind);
-            stored.map_err(|fault| Stop::fault(fault, lane))
-        };
-        if packed {
+        let stored = world.memory.store(&access, bits.unwrap_or(0), bits.is_none(), &accessor, kind);
+        stored.map_err(|fault| Stop::fault(fault, lane))
+    };
+    if packed {
+        for lane in lanes(at.mask) {
             for byte in 0..value.elements().div_ceil(8) {
                 let elements = byte * 8..value.elements().min(byte * 8 + 8);
                 let bits = elements.map(|e| at.read(value, e, lane).map(|b| b << (e % 8)));
-                put(byte, 1, bits.sum())?;
+                put(world, lane, byte, 1, bits.sum())?;
             }
-            continue;
         }
-        for e in 0..value.elements() {
-            put(e * size, size, at.read(value, e, lane))?;
+        return Ok(());
+    }
+    for e in 0..value.elements() {
+        let (values, poison) = at.frame.slot(at.code, value.element(e));
+        let mut done = 0;
+        if !value.wide() && poison & at.mask == 0 {
+            let align = if e == 0 { mem.align() } else { 1 };
+            let place = (space, &addresses, i64::from(e * size));
+            let wave = who.wave(world.team, place, at.mask, (size, align), kind);
+            done = world.memory.store_wave(&wave, values);
+        }
+        for lane in lanes(at.mask & !done) {
+            put(world, lane, e * size, size, at.read(value, e, lane))?;
         }
     }
     Ok(())

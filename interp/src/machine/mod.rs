@@ -12,7 +12,8 @@ mod team;
 
 use crate::asynchronous::{Asynchronous, Trouble};
 use crate::launch::{Launch, Options, Outcome};
-use crate::memory::{Accessor, Fault, Memory};
+use crate::memory::{Accessor, Fault, Kind, Memory, Wave};
+use ptxc_ir::Space;
 
 pub use groups::{Group, Groups, Link, State};
 pub use special::special;
@@ -98,6 +99,21 @@ impl Identity {
         if self.synchronized & party != 0 {
             self.synchronized |= party;
         }
+    }
+
+    /// An access of some lanes as memory sees it: of `size` bytes at the sums of their addresses and an offset.
+    #[inline]
+    pub fn wave<'a>(
+        &self,
+        team: &Team,
+        (space, addresses, offset): (Space, &'a Lanes, i64),
+        mask: u32,
+        (size, align): (u32, u64),
+        kind: Kind,
+    ) -> Wave<'a> {
+        let who = self.accessor(team, 0);
+        let synchronized = self.synchronized;
+        Wave { space, addresses, offset, mask, size, align, who, synchronized, kind }
     }
 
     /// A lane as memory sees it.

@@ -3,23 +3,20 @@
 use std::collections::BTreeMap;
 
 use super::Fault;
-use super::race::{Accessor, Cell, GRANULE, Kind};
+use super::race::{Accessor, Cell, GRANULE, Kind, WHOLE};
 
 /// States of a byte.
 const UNINITIALIZED: u8 = 0;
-const INITIALIZED: u8 = 1;
+pub(super) const INITIALIZED: u8 = 1;
 const POISON: u8 = 2;
 /// Belongs to no allocation.
-const NOTHING: u8 = 3;
+pub(super) const NOTHING: u8 = 3;
 /// Flag of a byte that an asynchronous operation is going to write.
 const IN_FLIGHT: u8 = 0x80;
 /// Flag of a byte of an mbarrier object.
 const BARRIER: u8 = 0x40;
 /// Both.
 const FLAGS: u8 = IN_FLIGHT | BARRIER;
-
-/// All bytes of a granule.
-const WHOLE: u8 = (1 << GRANULE) - 1;
 
 /// What was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,10 +96,10 @@ impl Claim {
 pub struct Block {
     name: String,
     base: u64,
-    bytes: Vec<u8>,
-    state: Vec<u8>,
-    cells: Vec<Cell>,
-    watched: bool,
+    pub(super) bytes: Vec<u8>,
+    pub(super) state: Vec<u8>,
+    pub(super) cells: Vec<Cell>,
+    pub(super) watched: bool,
     fill: u8,
     /// By number of the operation.
     targets: BTreeMap<u32, Claim>,
@@ -301,6 +298,7 @@ impl Block {
         }
         Ok(())
     }
+
     /// Notes a write that is ordered after all before it: nobody else had access.
     pub fn note_completion(&mut self, address: u64, size: u32, who: &Accessor) {
         if self.watched {
@@ -314,13 +312,16 @@ impl Block {
         (end <= self.bytes.len() as u64).then_some(at as usize..end as usize)
     }
 
+    /// Some bytes are claimed, or those of an mbarrier object, so that not all may be read, or written.
+    #[inline]
+    pub fn has_claims(&self, writes: bool) -> bool {
+        !self.targets.is_empty() || self.barriers != 0 || (writes && !self.sources.is_empty())
+    }
+
     /// Who has a claim on bytes that forbids this access.
     #[inline]
     pub fn blocked(&self, address: u64, size: u64, writes: bool) -> Option<Fault> {
-        if self.targets.is_empty() && self.barriers == 0 && (self.sources.is_empty() || !writes) {
-            return None;
-        }
-        self.who_blocks(address, size, writes)
+        if self.has_claims(writes) { self.who_blocks(address, size, writes) } else { None }
     }
 
     fn who_blocks(&self, address: u64, size: u64, writes: bool) -> Option<Fault> {

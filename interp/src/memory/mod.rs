@@ -10,6 +10,7 @@ mod claim;
 mod race;
 #[cfg(test)]
 mod tests;
+mod wave;
 
 use std::fmt;
 
@@ -17,6 +18,7 @@ pub use block::{Block, Bytes, Loaded};
 pub use claim::{Claimed, Extent, Use};
 use ptxc_ir::Space;
 pub use race::{Accessor, Kind, NO_THREAD};
+pub use wave::Wave;
 
 /// First generic address of shared memory.
 pub const SHARED_WINDOW: u64 = 0x7000_0000_0000;

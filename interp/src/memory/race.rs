@@ -14,6 +14,9 @@ pub const GRANULE: u64 = 4;
 /// The number of what writes and is no thread: an asynchronous operation.
 pub const NO_THREAD: u32 = u32::MAX;
 
+/// All bytes of a granule.
+pub const WHOLE: u8 = (1 << GRANULE) - 1;
+
 /// Plain or atomic. Atomic accesses do not race with each other; volatile ones count as atomic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -60,6 +63,7 @@ impl Stamp {
         Stamp { block, thread, epoch, warp_epoch, place, mask, atomic: kind == Kind::Atomic }
     }
 
+    #[inline]
     fn conflicts(&self, mask: u8, who: &Accessor, kind: Kind) -> bool {
         if self.mask & mask == 0 || who.synchronized || (self.atomic && kind == Kind::Atomic) {
             return false;
@@ -85,6 +89,7 @@ pub struct Cell {
 
 impl Cell {
     /// Notes a read.
+    #[inline]
     pub fn read(&mut self, mask: u8, who: &Accessor, kind: Kind) -> Result<(), Fault> {
         if self.writer.conflicts(mask, who, kind) {
             return Err(self.writer.fault(true));
@@ -106,9 +111,22 @@ impl Cell {
         {
             return Err(reader.fault(false));
         }
-        self.writer = Stamp::new(mask, who, kind);
+        self.wrote(mask, who, kind);
         Ok(())
     }
+
+    /// Whether a write that changes something races.
+    #[inline]
+    pub fn forbids_write(&self, mask: u8, who: &Accessor, kind: Kind) -> bool {
+        [&self.writer, &self.readers[0], &self.readers[1]].into_iter().any(|stamp| stamp.conflicts(mask, who, kind))
+    }
+
+    /// Notes a write that does not race.
+    #[inline]
+    pub fn wrote(&mut self, mask: u8, who: &Accessor, kind: Kind) {
+        self.writer = Stamp::new(mask, who, kind);
+    }
+
     /// Notes a write that is ordered after all before it.
     pub fn replace(&mut self, mask: u8, who: &Accessor) {
         self.writer = Stamp::new(mask, who, Kind::Plain);

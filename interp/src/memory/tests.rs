@@ -97,3 +97,97 @@ fn races() {
     store(&mut memory, 50, 5, Kind::Atomic).unwrap();
     assert!(store(&mut memory, 51, 6, Kind::Plain).is_err());
 }
+
+/// Numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// What the lanes of a wave do one after the other, until one faults.
+fn one_by_one(
+    memory: &mut Memory,
+    wave: &Wave<'_>,
+    store: bool,
+    values: &mut [u64; 32],
+) -> Result<u32, (usize, Fault)> {
+    for lane in (0..32).filter(|lane| wave.mask >> lane & 1 != 0) {
+        let address = wave.addresses[lane].wrapping_add_signed(wave.offset);
+        let access = Access { space: wave.space, address, size: wave.size, align: wave.align };
+        let synchronized = wave.synchronized >> lane & 1 != 0;
+        let who = Accessor { thread: wave.who.thread + lane as u32, synchronized, ..wave.who };
+        if store {
+            memory.store(&access, values[lane].into(), false, &who, wave.kind).map_err(|fault| (lane, fault))?;
+        } else {
+            values[lane] = memory.load(&access, &who, wave.kind).map_err(|fault| (lane, fault))?.bits as u64;
+        }
+    }
+    Ok(wave.mask)
+}
+
+#[test]
+fn waves_do_what_lanes_do_in_turn() {
+    let mut random = Random(7);
+    let (mut quick, mut slow, mut faults) = (0, 0, 0);
+    for round in 0..400 {
+        let mut memory = Memory::new(0xa5, round % 4 != 0);
+        let starts = [memory.allocate_global("a", 1030, 4), memory.allocate_global("b", 2048, 16)];
+        let mut shared = memory.shared_layout();
+        let base = shared.allocate(1000, 16);
+        memory.start_block(0, &shared, 64, (0, 1));
+        (0..64).for_each(|thread| assert!(memory.push_local(0, thread, 500, 8).is_some()));
+        let constant = memory.allocate_const(512, 16);
+        memory.initialize(Space::Const, constant, &[1; 512]).unwrap();
+        let mut other = memory.clone();
+        for step in 0..12 {
+            let (space, start) = match random.below(8) {
+                0..3 => (Space::Global, starts[random.below(2) as usize]),
+                3 => (Space::Generic, starts[1]),
+                4 => (Space::Shared, base),
+                5 => (Space::Generic, to_generic(Space::Shared, base)),
+                6 => (Space::Local, 0x10),
+                _ => (Space::Const, constant),
+            };
+            let size = 1 << random.below(4);
+            let spread = 1 + random.below(3);
+            let addresses = std::array::from_fn(|lane| {
+                start + random.below(spread) * 4 * u64::from(size) + lane as u64 * u64::from(size)
+            });
+            let kind = if random.below(4) == 0 { Kind::Atomic } else { Kind::Plain };
+            let first_thread = 32 * random.below(2) as u32;
+            let who = Accessor {
+                epoch: step - u32::from(random.below(8) == 0 && step > 0),
+                warp_epoch: step,
+                place: step,
+                ..who(0, first_thread, 0)
+            };
+            let align = if random.below(2) == 0 { u64::from(size) } else { 1 };
+            let (offset, mask) = (random.below(8) as i64 - 2, (random.below(1 << 32) as u32) | 1);
+            let offset = if random.below(16) != 0 { i64::from(size) * random.below(3) as i64 } else { offset };
+            let wave = Wave { space, addresses: &addresses, offset, mask, size, align, who, synchronized: 0, kind };
+            let store = random.below(2) == 0 && (space != Space::Const || random.below(8) == 0);
+            let mut values = std::array::from_fn(|_| random.below(3));
+            let mut expected = values;
+            let want = one_by_one(&mut other, &wave, store, &mut expected);
+            let done = if store { memory.store_wave(&wave, &values) } else { memory.load_wave(&wave, &mut values) };
+            let rest = Wave { mask: mask & !done, ..wave };
+            let got = one_by_one(&mut memory, &rest, store, &mut values);
+            quick += done.count_ones();
+            slow += rest.mask.count_ones();
+            assert_eq!(got.as_ref().err(), want.as_ref().err(), "{wave:?}");
+            if got.is_err() {
+                faults += 1;
+                break;
+            }
+            assert_eq!(values, expected, "{wave:?}");
+        }
+        for start in starts {
+            assert_eq!(memory.global_bytes(start), other.global_bytes(start));
+        }
+    }
+    assert!(quick > 10_000 && slow > 1000 && (50..390).contains(&faults), "{quick} {slow} {faults}");
+}

@@ -2,7 +2,7 @@
 
 use ptxc_ir::Space;
 
-use crate::machine::{Lanes, Stop};
+use crate::machine::{LANES, Lanes, Stop, lanes};
 use crate::memory::{Access, Kind, Loaded};
 use crate::ptx::At;
 use crate::ptx::instruction::{Address, Instruction};
@@ -86,19 +86,26 @@ fn load(i: &mut Instruction<'_>) -> Result<Operation, String> {
         if way.acquires {
             at.who.synchronized |= at.mask;
         }
-        let addresses = addresses(at, &address);
-        for lane in at.lanes() {
-            for (index, register) in to.iter().enumerate() {
-                let offset = index as u64 * u64::from(size);
-                let align = if index == 0 { whole } else { 1 };
-                let access = Access { space: way.space, address: addresses[lane].wrapping_add(offset), size, align };
-                let loaded = read(at, lane, &access, way.kind)?;
-                match register {
-                    Some(register) if ty.width() > 64 => at.put_wide(register.slot, lane, loaded.bits),
-                    Some(register) => at.put(register.slot, lane, extend(ty, *register, loaded.bits as u64)),
-                    None => {}
-                }
+        let addresses = *at.get(address.slot);
+        for (index, register) in to.iter().enumerate() {
+            let offset = address.offset.wrapping_add(index as i64 * i64::from(size));
+            let align = if index == 0 { whole } else { 1 };
+            let wave = at.who.wave(at.world.team, (way.space, &addresses, offset), at.mask, (size, align), way.kind);
+            let mut values: Lanes = [0; LANES];
+            let done = at.world.memory.load_wave(&wave, &mut values);
+            let mut high: Lanes = [0; LANES];
+            for lane in lanes(at.mask & !done) {
+                let address = addresses[lane].wrapping_add_signed(offset);
+                let loaded = read(at, lane, &Access { space: way.space, address, size, align }, way.kind)?;
+                (values[lane], high[lane]) = (loaded.bits as u64, (loaded.bits >> 64) as u64);
             }
+            let Some(register) = register else { continue };
+            if ty.width() > 64 {
+                at.set(register.slot + 1, &high);
+            } else if ty.class == Class::Signed || ty.width() > register.bits() {
+                values.iter_mut().for_each(|value| *value = extend(ty, *register, *value));
+            }
+            at.set(register.slot, &values);
         }
         Ok(())
     }))
@@ -112,14 +119,16 @@ fn store(i: &mut Instruction<'_>) -> Result<Operation, String> {
     let size = ty.width() / 8;
     let whole = u64::from(size) * from.len() as u64;
     Ok(Operation::then(move |at| {
-        let addresses = addresses(at, &address);
-        for lane in at.lanes() {
-            for (index, slot) in from.iter().enumerate() {
-                let offset = index as u64 * u64::from(size);
-                let align = if index == 0 { whole } else { 1 };
-                let access = Access { space: way.space, address: addresses[lane].wrapping_add(offset), size, align };
+        let addresses = *at.get(address.slot);
+        for (index, slot) in from.iter().enumerate() {
+            let offset = address.offset.wrapping_add(index as i64 * i64::from(size));
+            let align = if index == 0 { whole } else { 1 };
+            let wave = at.who.wave(at.world.team, (way.space, &addresses, offset), at.mask, (size, align), way.kind);
+            let done = at.world.memory.store_wave(&wave, &at.slots[*slot as usize]);
+            for lane in lanes(at.mask & !done) {
+                let address = addresses[lane].wrapping_add_signed(offset);
                 let bits = if ty.width() > 64 { at.wide(*slot, lane) } else { at.lane(*slot, lane).into() };
-                write(at, lane, &access, bits, way.kind)?;
+                write(at, lane, &Access { space: way.space, address, size, align }, bits, way.kind)?;
             }
         }
         Ok(())

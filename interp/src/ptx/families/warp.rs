@@ -40,7 +40,7 @@ pub fn together(
     Operation::new(move |at| {
         let Some(party) = party(at, membermask)? else { return Ok(Flow::Meet) };
         let all = at.mask;
-        at.who.warp_epoch += 1;
+        at.who.meet(party);
         at.mask = party;
         let result = execute(at);
         at.mask = all;
