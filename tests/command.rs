@@ -218,6 +218,51 @@ fn the_table_of_targets_lists_all() {
     assert!(table.contains("sm_103, sm_107"), "{table}");
 }
 
+/// A kernel that doubles, with directives.
+const DOUBLE: &str = ";! let n = 4\n;! buffer x: u32[n] = i\n;! launch @double(x) block(n)\n\
+     kernel @double(%x: ptr<global>) {\nentry:\n  %t = sreg.tid.x\n  %p = gep i32, %x, %t\n  %v = load i32, %p\n  \
+     %w = shl i32 %v, 1\n  store i32 %w, %p\n  ret\n}\n";
+
+#[test]
+fn kernels_run_in_every_executor_and_print_what_they_leave() {
+    let run = |arguments: &[&str]| ptxc_with_input(&[&["run", "-"], arguments].concat(), DOUBLE.as_bytes());
+    for (arguments, title) in [
+        (&[][..], "interpreter"),
+        (&["-O3", "--legal"], "interpreter -O3 legal"),
+        (&["--executor", "emulator", "-O0"], "emulator -O0"),
+    ] {
+        let output = run(arguments);
+        let text = stdout(&output);
+        assert!(text.starts_with(&format!("{title}: as expected, ")), "{text}{}", stderr(&output));
+        assert!(text.ends_with("\nx[0..4] = 0 2 4 6\n"), "{text}");
+    }
+    let output = run(&["-d", "expect x = 2 * i", "-d", "print x[3]", "--executor", "all"]);
+    assert!(stdout(&output).starts_with("agree: interpreter, "), "{}", stderr(&output));
+}
+
+#[test]
+fn what_goes_wrong_in_a_run_has_its_place() {
+    let run = |text: &str, arguments: &[&str]| ptxc_with_input(&[&["run", "-"], arguments].concat(), text.as_bytes());
+    let output = run(DOUBLE, &["-d", "expect x[1] = 3"]);
+    assert_eq!(
+        stderr(&output),
+        "<stdin>:14:11: error: interpreter: x[1] is 2, expected 3\n  ;! expect x[1] = 3\n            ^~~~\n"
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let output = run(&DOUBLE.replace("block(n)", "block(n + 1)"), &[]);
+    let place = "at @double, `%v = load` in block entry, <stdin>:8:3 (block [0, 0, 0], thread 4)\n";
+    assert!(stderr(&output).ends_with(place), "{}", stderr(&output));
+    fails(
+        &run(DOUBLE, &["-d", "expects"]),
+        1,
+        "<stdin>:14:4: error: there is no directive `expects`; there are: let def array buffer launch expect check case \
+         fails warns print free gap target\n  ;! expects\n     ^~~~~~~\n",
+    );
+    fails(&run(DOUBLE, &["--case", "b"]), 1, "<stdin>: error: there is no case `b`\n");
+    let hint = "a line like `;! launch @kernel(8, x) grid(2)` launches a kernel";
+    fails(&run(KERNEL, &[]), 1, &format!("<stdin>: error: the file launches nothing; {hint}\n"));
+}
+
 #[test]
 fn stats_refuses_what_is_no_cubin() {
     let folder = tempfile::tempdir().unwrap();
