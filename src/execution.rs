@@ -48,11 +48,13 @@ pub struct Form {
     pub level: Option<OptLevel>,
     /// After legalization. PTX always is.
     pub legal: bool,
+    /// The target, by name, instead of the one that the file or the GPU asks for.
+    pub target: Option<&'static str>,
 }
 
 impl Form {
     /// The module as it was written, in the interpreter.
-    pub const WRITTEN: Form = Form { place: Place::Interpreter, level: None, legal: false };
+    pub const WRITTEN: Form = Form { place: Place::Interpreter, level: None, legal: false, target: None };
 
     /// The forms in the interpreter.
     pub const INTERPRETER: &'static [Form] = &[
@@ -62,17 +64,22 @@ impl Form {
         Form { level: Some(OptLevel::O3), legal: true, ..Form::WRITTEN },
     ];
 
-    /// The forms in the emulator.
+    /// The forms in the emulator: old and new targets lack and have different instructions.
     pub const EMULATOR: &'static [Form] = &[
-        Form { place: Place::Emulator, level: Some(OptLevel::O0), legal: true },
-        Form { place: Place::Emulator, level: Some(OptLevel::O3), legal: true },
+        Form { level: Some(OptLevel::O0), ..Form::EMULATED },
+        Form { level: Some(OptLevel::O3), ..Form::EMULATED },
+        Form { level: Some(OptLevel::O3), target: Some("sm_50"), ..Form::EMULATED },
+        Form { level: Some(OptLevel::O3), target: Some("sm_75"), ..Form::EMULATED },
+        Form { level: Some(OptLevel::O3), target: Some("sm_100a"), ..Form::EMULATED },
     ];
 
     /// The forms on a GPU.
     pub const GPU: &'static [Form] = &[
-        Form { place: Place::Gpu, level: Some(OptLevel::O0), legal: true },
-        Form { place: Place::Gpu, level: Some(OptLevel::O3), legal: true },
+        Form { place: Place::Gpu, level: Some(OptLevel::O0), ..Form::EMULATED },
+        Form { place: Place::Gpu, level: Some(OptLevel::O3), ..Form::EMULATED },
     ];
+
+    const EMULATED: Form = Form { place: Place::Emulator, level: None, legal: true, target: None };
 }
 
 impl fmt::Display for Form {
@@ -83,6 +90,9 @@ impl fmt::Display for Form {
         }
         if self.legal && self.place == Place::Interpreter {
             f.write_str(" legal")?;
+        }
+        if let Some(target) = self.target {
+            write!(f, " --sm {target}")?;
         }
         Ok(())
     }
@@ -219,13 +229,14 @@ impl Program {
         let mut first: Vec<Option<(Form, Vec<Buffer>)>> = vec![None; self.file.cases.len()];
         let mut problems = Vec::new();
         for form in forms {
-            let target = match (form.place, gpu) {
-                (Place::Gpu, Some(gpu)) => match native_target(gpu) {
-                    Some(native) if self.file.target.is_none_or(|needs| needs.runs_on(native)) => native,
-                    _ => continue,
-                },
-                _ => self.target(),
+            let named = form.target.and_then(|name| name.parse().ok());
+            let target = match (named, form.place, gpu) {
+                (None, Place::Gpu, Some(gpu)) => native_target(gpu),
+                (None, _, _) => Some(self.target()),
+                (named, _, _) => named,
             };
+            let enough = |target: &Target| self.file.target.is_none_or(|needs| needs.runs_on(*target));
+            let Some(target) = target.filter(enough) else { continue };
             let found = match self.executor(*form, target, gpu) {
                 Ok(executor) => self.all_cases(*form, executor.as_ref(), folder, &mut first),
                 Err(diagnostics) => self.own(diagnostics),

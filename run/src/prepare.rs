@@ -155,7 +155,7 @@ impl<'a> Prepared<'a> {
         let mut arguments = Vec::new();
         for (param, operand) in func.sig.params.iter().zip(&step.arguments) {
             let ty = param.attrs.byval.unwrap_or(param.ty);
-            arguments.push(self.argument(module, ty, operand, step)?);
+            arguments.push(self.argument(module, ty, operand)?);
         }
         let block = self.sizes(&step.block)?.or(func.attrs.reqntid).unwrap_or([1; 3]);
         let cluster = self.sizes(&step.cluster)?.or(func.attrs.reqnctapercluster).unwrap_or([1; 3]);
@@ -166,7 +166,7 @@ impl<'a> Prepared<'a> {
         Ok(launch)
     }
 
-    fn argument(&self, module: &Module, ty: MemType, operand: &Operand, step: &LaunchStep) -> Result<Argument, Error> {
+    fn argument(&self, module: &Module, ty: MemType, operand: &Operand) -> Result<Argument, Error> {
         if let Operand::Buffer(array, offset, span) = operand {
             let is_pointer = matches!(ty, MemType::Value(ty) if ty.is_ptr());
             if !is_pointer {
@@ -191,11 +191,11 @@ impl<'a> Prepared<'a> {
         flatten(operand, &mut operands);
         if operands.len() != leaves.len() {
             let message = format!("{} numbers for a parameter of {}", operands.len(), leaves.len());
-            return Err(Error::new(message, span_of(operand, step)));
+            return Err(Error::new(message, span_of(operand)));
         }
         for (operand, (leaf, offset)) in operands.into_iter().zip(leaves) {
             let Operand::Value(closed) = operand else {
-                return Err(Error::new("a number is wanted inside a list", span_of(operand, step)));
+                return Err(Error::new("a number is wanted inside a list", span_of(operand)));
             };
             let element = element_of(leaf);
             let bits = self.evaluator().element(closed, 0, element)?;
@@ -284,11 +284,9 @@ fn flatten<'a>(operand: &'a Operand, out: &mut Vec<&'a Operand>) {
     }
 }
 
-fn span_of(operand: &Operand, step: &LaunchStep) -> Range<usize> {
+fn span_of(operand: &Operand) -> Range<usize> {
     match operand {
         Operand::Value(closed) => closed.body.span.clone(),
         Operand::Buffer(_, _, span) | Operand::List(_, span) => span.clone(),
-        #[allow(unreachable_patterns)]
-        _ => step.span.clone(),
     }
 }

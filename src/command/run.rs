@@ -76,7 +76,7 @@ fn run_form(
     let asked = arguments.opt_level.and_then(OptLevel::from_number);
     let needs_level = arguments.legal || place != Place::Interpreter;
     let level = asked.or(needs_level.then(OptLevel::default));
-    let form = Form { place, level, legal: needs_level };
+    let form = Form { place, level, legal: needs_level, target: None };
     let native = gpu.and_then(native_target);
     let target = arguments.sm.or(native).unwrap_or(program.target());
     let refuse = |diagnostics: ptxc::Diagnostics| Failure::message(diagnostics.to_string());
