@@ -78,6 +78,8 @@ pub struct Global {
     pub align: u64,
     /// Initial value; `None` leaves memory unspecified (shared) or zero.
     pub init: Option<Init>,
+    /// The host reaches it too: unified memory. Only for variables in global memory.
+    pub managed: bool,
 }
 
 /// Attributes of one parameter.

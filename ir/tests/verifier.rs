@@ -235,6 +235,7 @@ fn broken_globals(edit: impl Fn(&mut Global)) -> Module {
         linkage: Linkage::Visible,
         align: 4,
         init: None,
+        managed: false,
     };
     edit(&mut global);
     module.add_global(global).unwrap();

@@ -37,7 +37,7 @@ pub(crate) fn variable(module: &Module, symbols: &Symbols, id: GlobalId, space: 
         align,
         size: (!unsized_array).then_some(layout.size.max(1)),
         init: init.filter(|i| space != mir::Space::Shared && !is_zero(i)),
-        managed: false,
+        managed: global.managed,
     })
 }
 

@@ -59,7 +59,7 @@ fn global(
     linkage: Linkage,
 ) -> GlobalId {
     let kind = GlobalKind::Variable(space);
-    let global = Global { name: name.to_string(), kind, ty, linkage, align: 16, init };
+    let global = Global { name: name.to_string(), kind, ty, linkage, align: 16, init, managed: false };
     // Names are different.
     module.add_global(global).unwrap_or(GlobalId::from_u32(0))
 }

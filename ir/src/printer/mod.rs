@@ -140,6 +140,9 @@ impl<'m> Printer<'m> {
         if global.align != self.module.layout_of(global.ty).align {
             let _ = write!(self.out, ", align {}", global.align);
         }
+        if global.managed {
+            self.put(", managed");
+        }
         self.put("\n");
     }
 

@@ -255,7 +255,7 @@ impl<'a> Items<'_, 'a> {
             _ => MemType::Value(Type::I64),
         };
         let align = self.cx.module.layout_of(ty).align;
-        let global = Global { name: name.into_owned(), kind, ty, linkage, align, init: None };
+        let global = Global { name: name.into_owned(), kind, ty, linkage, align, init: None, managed: false };
         let Ok(id) = self.cx.module.add_global(global) else {
             return Err(c.error_at(token, "the symbol is defined twice"));
         };
@@ -275,6 +275,10 @@ impl<'a> Items<'_, 'a> {
 
     fn global_attrs(&mut self, c: &mut Cursor<'_, 'a>, id: GlobalId) -> PResult<()> {
         while c.eat(Kind::Comma).is_some() {
+            if c.eat_word("managed") {
+                self.cx.module.globals[id].managed = true;
+                continue;
+            }
             c.word("align")?;
             let align = u64::from(c.alignment()?);
             self.cx.module.globals[id].align = align;

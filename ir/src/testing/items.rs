@@ -75,9 +75,10 @@ fn global(module: &mut Module, rng: &mut Rng, types: &[MemType], index: usize, o
     }
     let holds = matches!(kind, GlobalKind::Variable(Space::Global | Space::Const));
     let init = (holds && !matches!(linkage, Linkage::Extern | Linkage::Common)).then(|| init(module, rng, ty));
+    let managed = kind == GlobalKind::Variable(Space::Global) && rng.once_in(8);
     let name = name(rng, "g", index, options);
     // A name that is taken is left out.
-    let _ = module.add_global(Global { name, kind, ty, linkage, align, init });
+    let _ = module.add_global(Global { name, kind, ty, linkage, align, init, managed });
 }
 
 fn init(module: &Module, rng: &mut Rng, ty: MemType) -> Init {

@@ -18,6 +18,10 @@ pub(super) fn check(module: &Module, global: &Global) -> Checked {
     require(global.align.is_power_of_two() && global.align >= layout.align, Rule::GlobalAlign, || {
         format!("the alignment of `@{name}` is {}, its type needs {}", global.align, layout.align)
     })?;
+    if global.managed {
+        let lives = global.kind == GlobalKind::Variable(Space::Global);
+        require(lives, Rule::GlobalSpace, || "only variables of global memory are managed".to_string())?;
+    }
     if global.linkage == Linkage::Common {
         let plain = global.kind == GlobalKind::Variable(Space::Global) && global.init.is_none();
         require(plain, Rule::CommonLinkage, || "`common` is for global variables without initializer".to_string())?;

@@ -78,7 +78,7 @@ impl Parser<'_> {
         loop {
             match self.token.kind {
                 Kind::Group => {
-                    let token = self.bump();
+                    let token = self.take();
                     let number = self.sigil_number(token)?;
                     sets.push(self.group(number));
                 }
@@ -109,7 +109,7 @@ impl Parser<'_> {
         if self.token.kind != Kind::Group {
             return self.expected("the number of an attribute group");
         }
-        let token = self.bump();
+        let token = self.take();
         let number = self.sigil_number(token)?;
         let set = self.group(number);
         self.expect(b'=')?;
@@ -182,7 +182,7 @@ impl Parser<'_> {
         let mut effects = 0;
         loop {
             let places = if self.token.kind == Kind::Label {
-                let token = self.bump();
+                let token = self.take();
                 match self.bytes(token) {
                     b"argmem" => memory::ARGUMENTS,
                     b"inaccessiblemem" => memory::INACCESSIBLE,

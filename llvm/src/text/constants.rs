@@ -84,8 +84,7 @@ impl Parser<'_> {
             // Fits whatever the sign.
             Some(number) if bits <= 64 && bits > 1 && number >> (bits - 1) == 0 => {
                 let value = if negative { number.wrapping_neg() } else { number };
-                let mask = u64::MAX >> (64 - bits);
-                self.module.constants.intern(ty, Constant::Integer(value & mask))
+                self.recent_integer(ty, value & u64::MAX >> (64 - bits))
             }
             _ => {
                 self.check_constant_width(bits)?;
@@ -97,6 +96,18 @@ impl Parser<'_> {
         };
         self.bump();
         Ok(id)
+    }
+
+    /// The integer constant; most have been met shortly before.
+    fn recent_integer(&mut self, ty: TypeId, value: u64) -> ConstId {
+        let slot = (value ^ u64::from(ty.as_u32()) << 4) as usize % self.recent_integers.len();
+        let (known, known_type, id) = self.recent_integers[slot];
+        if known == value && known_type == ty {
+            return id;
+        }
+        let id = self.module.constants.intern(ty, Constant::Integer(value));
+        self.recent_integers[slot] = (value, ty, id);
+        id
     }
 
     fn check_constant_width(&self, bits: u32) -> Result<()> {
@@ -159,7 +170,7 @@ impl Parser<'_> {
 
     fn aggregate_constant(&mut self, ty: TypeId) -> Result<ConstId> {
         let token = self.token;
-        let parts = match self.bump().kind {
+        let parts = match self.take().kind {
             Kind::Punctuation(b'[') => self.parts(ty, b']')?,
             Kind::Punctuation(b'{') => self.parts(ty, b'}')?,
             _ if self.eat(b'{') => {
@@ -319,7 +330,7 @@ impl Parser<'_> {
     }
 
     fn splat(&mut self, ty: TypeId) -> Result<ConstId> {
-        let token = self.bump();
+        let token = self.take();
         self.expect(b'(')?;
         let part = self.typed_constant()?;
         self.expect(b')')?;
@@ -354,7 +365,7 @@ impl Parser<'_> {
         let Type::Pointer(space) = self.module.types.get(ty) else { return self.expected("a pointer") };
         let function = self.global(space)?;
         self.expect(b',')?;
-        let block = self.bump();
+        let block = self.take();
         if !matches!(block.kind, Kind::Local | Kind::LocalNumber) {
             return Err(self.error_at(block, "expected a block"));
         }

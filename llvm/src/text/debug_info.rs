@@ -52,7 +52,7 @@ impl<'a> Fields<'a> {
 impl<'a> Parser<'a> {
     /// A node with a name, which is next.
     pub(super) fn specialized(&mut self, distinct: bool) -> Result<Metadata> {
-        let token = self.bump();
+        let token = self.take();
         let kind = &self.source[token.start as usize + 1..token.end as usize];
         match kind {
             b"DILocation" => return self.location(distinct),
@@ -119,7 +119,7 @@ impl<'a> Parser<'a> {
             DebugLocation { distinct, line: 0, column: 0, scope: none, inlined_at: none, implicit: false };
         self.expect(b'(')?;
         while self.token.kind == Kind::Label {
-            let token = self.bump();
+            let token = self.take();
             match self.bytes(token) {
                 b"line" => location.line = self.small_number("a line")?,
                 b"column" => location.column = self.small_number("a column")?,
@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
         let mut fields = Vec::new();
         while !self.at(b')') {
             let name: &[u8] = if self.token.kind == Kind::Label {
-                let token = self.bump();
+                let token = self.take();
                 self.bytes(token)
             } else {
                 b""
@@ -160,7 +160,7 @@ impl<'a> Parser<'a> {
         let value = match self.token.kind {
             Kind::Integer => {
                 let text = self.text();
-                let token = self.bump();
+                let token = self.take();
                 match super::numbers::integer_words(text, 128) {
                     Ok(words) => FieldValue::Number(words[0]),
                     Err(message) => return Err(self.error_at(token, message)),

@@ -245,7 +245,7 @@ impl Parser<'_> {
             let pointee = self.pointee;
             let attributes = self.value_attributes(pointee)?;
             let named = matches!(self.token.kind, Kind::Local | Kind::LocalNumber);
-            let name = named.then(|| self.bump());
+            let name = named.then(|| self.take());
             params.push(Parameter { ty, attributes, name });
             if !self.eat(b',') {
                 break;
@@ -292,7 +292,7 @@ impl Parser<'_> {
     }
 
     fn labelled_block(&mut self) -> Result<()> {
-        let token = self.bump();
+        let token = self.take();
         let bytes = self.bytes(token);
         if bytes.iter().all(u8::is_ascii_digit) {
             let number = super::parser::parse_number(bytes).and_then(|number| u32::try_from(number).ok());

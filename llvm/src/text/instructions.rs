@@ -1,11 +1,25 @@
 //! Instructions: the mnemonic chooses; arithmetic, conversions, comparisons, vectors and aggregates are here.
 
 use super::constants::Class;
-use super::lexer::{Kind, Token};
+use super::lexer::{Kind, Token, key};
 use super::parser::{Parser, Result};
 use crate::model::{
     BinaryOp, CastOp, Flags, FloatPredicate, Instruction, IntPredicate, Operand, OperandKind, Type, TypeId,
 };
+
+const LOAD: u64 = key(b"load");
+const STORE: u64 = key(b"store");
+const CALL: u64 = key(b"call");
+const BR: u64 = key(b"br");
+const ADD: u64 = key(b"add");
+const MUL: u64 = key(b"mul");
+const FMUL: u64 = key(b"fmul");
+const FADD: u64 = key(b"fadd");
+const SEXT: u64 = key(b"sext");
+const ZEXT: u64 = key(b"zext");
+const ICMP: u64 = key(b"icmp");
+const PHI: u64 = key(b"phi");
+const ELEMENT_POINTER: u64 = key(b"getelementptr");
 
 /// An instruction with the type of its result, `void` when it has none.
 pub(super) type Read = (Instruction, TypeId);
@@ -14,7 +28,7 @@ impl Parser<'_> {
     /// One instruction with its attachments. Tells whether it ends the block.
     pub(super) fn instruction(&mut self) -> Result<bool> {
         let named = matches!(self.token.kind, Kind::Local | Kind::LocalNumber);
-        let result_token = named.then(|| self.bump());
+        let result_token = named.then(|| self.take());
         if named {
             self.expect(b'=')?;
         }
@@ -53,16 +67,27 @@ impl Parser<'_> {
     }
 
     fn operation(&mut self, mnemonic: Token) -> Result<Read> {
-        let word = self.text();
+        let (word, key) = (self.text(), self.key());
         self.bump();
+        // The frequent ones by comparing numbers; all of them are shorter than eight bytes but one.
+        match key {
+            LOAD => return self.load(mnemonic),
+            STORE => return self.store(mnemonic),
+            CALL => return self.call(word),
+            BR => return self.branch(),
+            ADD => return self.binary(BinaryOp::Add, mnemonic),
+            MUL => return self.binary(BinaryOp::Mul, mnemonic),
+            FMUL => return self.binary(BinaryOp::FMul, mnemonic),
+            FADD => return self.binary(BinaryOp::FAdd, mnemonic),
+            SEXT => return self.cast(CastOp::SExt, mnemonic),
+            ZEXT => return self.cast(CastOp::ZExt, mnemonic),
+            ICMP => return self.compare_int(mnemonic),
+            PHI => return self.phi(),
+            ELEMENT_POINTER if word == b"getelementptr" => return self.element_pointer(mnemonic),
+            _ => {}
+        }
         match word {
-            b"load" => self.load(mnemonic),
-            b"store" => self.store(mnemonic),
-            b"getelementptr" => self.element_pointer(mnemonic),
-            b"call" | b"tail" | b"musttail" | b"notail" => self.call(word),
-            b"br" => self.branch(),
-            b"phi" => self.phi(),
-            b"icmp" => self.compare_int(mnemonic),
+            b"tail" | b"musttail" | b"notail" => self.call(word),
             b"fcmp" => self.compare_float(mnemonic),
             b"select" => self.select(mnemonic),
             b"ret" => self.return_value(),
@@ -102,15 +127,11 @@ impl Parser<'_> {
 
     fn arithmetic(&mut self, word: &[u8], mnemonic: Token) -> Result<Read> {
         let frequent = match word {
-            b"add" => Some(BinaryOp::Add),
-            b"mul" => Some(BinaryOp::Mul),
             b"sub" => Some(BinaryOp::Sub),
             b"shl" => Some(BinaryOp::Shl),
             b"and" => Some(BinaryOp::And),
             b"or" => Some(BinaryOp::Or),
-            b"fadd" => Some(BinaryOp::FAdd),
-            b"fmul" => Some(BinaryOp::FMul),
-            b"zext" | b"sext" | b"trunc" | b"bitcast" => None,
+            b"trunc" | b"bitcast" => None,
             _ => BinaryOp::from_word(word),
         };
         if let Some(op) = frequent {
@@ -130,7 +151,7 @@ impl Parser<'_> {
     pub(super) fn operand(&mut self, ty: TypeId) -> Result<Operand> {
         match self.token.kind {
             Kind::Local | Kind::LocalNumber => {
-                let token = self.bump();
+                let token = self.take();
                 Ok(self.local(token, ty)?.into())
             }
             _ => Ok(self.constant(ty)?.into()),

@@ -102,13 +102,13 @@ impl Parser<'_> {
                     }
                 }
                 Kind::End => return self.expected("a list of indices"),
-                _ => drop(self.bump()),
+                _ => drop(self.take()),
             }
         }
     }
 
     fn type_definition(&mut self) -> Result<()> {
-        let token = self.bump();
+        let token = self.take();
         self.expect(b'=')?;
         self.expect_word("type")?;
         let key = if token.kind == Kind::Local { Ok(self.sigil_name(token)) } else { Err(self.sigil_number(token)?) };
@@ -160,7 +160,7 @@ impl Parser<'_> {
     }
 
     fn comdat_definition(&mut self) -> Result<()> {
-        let token = self.bump();
+        let token = self.take();
         let name = self.sigil_name(token);
         self.expect(b'=')?;
         self.expect_word("comdat")?;
@@ -184,7 +184,7 @@ impl Parser<'_> {
         if self.token.kind != Kind::Comdat {
             return self.expected("a comdat");
         }
-        let token = self.bump();
+        let token = self.take();
         let name = self.sigil_name(token);
         self.expect(b')')?;
         Ok(Some(name))
@@ -279,7 +279,7 @@ impl Parser<'_> {
 
     /// A variable, alias or ifunc.
     fn symbol(&mut self) -> Result<()> {
-        let token = self.bump();
+        let token = self.take();
         self.expect(b'=')?;
         let preamble = self.preamble()?;
         if self.at_word(b"alias") || self.at_word(b"ifunc") {
@@ -314,7 +314,7 @@ impl Parser<'_> {
     }
 
     fn bump_text(&mut self) -> &[u8] {
-        let token = self.bump();
+        let token = self.take();
         self.bytes(token)
     }
 

@@ -7,7 +7,7 @@ use crate::model::{ConstId, LocalMetadata, Metadata, MetadataId, MetadataRef, Na
 impl Parser<'_> {
     /// The entry of `!12`, made when it is new.
     fn metadata_number(&mut self) -> Result<MetadataId> {
-        let token = self.bump();
+        let token = self.take();
         let number = self.sigil_number(token)?;
         if let Some(id) = self.numbered_metadata.get(number) {
             return Ok(id);
@@ -127,7 +127,7 @@ impl Parser<'_> {
 
     /// `!kind node`, as attached to functions, variables and instructions; the kind without `!`.
     pub(super) fn attachment(&mut self) -> Result<(Name, MetadataId)> {
-        let token = self.bump();
+        let token = self.take();
         let kind = self.metadata_name(&self.source[token.start as usize + 1..token.end as usize]);
         Ok((kind, self.metadata_node()?))
     }
@@ -157,7 +157,7 @@ impl Parser<'_> {
 
     /// `!name = !{ !1, … }`.
     pub(super) fn named_metadata(&mut self) -> Result<()> {
-        let token = self.bump();
+        let token = self.take();
         let name = self.metadata_name(&self.source[token.start as usize + 1..token.end as usize]);
         self.expect(b'=')?;
         self.eat_word(b"distinct");

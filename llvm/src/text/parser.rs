@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::lexer::{Kind, Lexer, Token, unquote};
 use super::locals::Locals;
 use crate::ReadError;
-use crate::model::{AttributeSetId, ComdatId, GlobalId, MetadataId, Module, Name, Operand, Type, TypeId};
+use crate::model::{AttributeSetId, ComdatId, ConstId, GlobalId, MetadataId, Module, Name, Operand, Type, TypeId};
 
 /// How deep types, constants and inline metadata may be nested.
 const MAX_DEPTH: u32 = 200;
@@ -128,6 +128,8 @@ pub(super) struct Parser<'a> {
     pub(super) scratch: Vec<Vec<Operand>>,
     pub(super) scratch_types: Vec<TypeId>,
     pub(super) scratch_sets: Vec<PackedOption<AttributeSetId>>,
+    /// Integer constants met lately, by value and type.
+    pub(super) recent_integers: [(u64, TypeId, ConstId); 256],
     depth: u32,
 }
 
@@ -157,6 +159,7 @@ impl<'a> Parser<'a> {
             scratch: Vec::new(),
             scratch_types: Vec::new(),
             scratch_sets: Vec::new(),
+            recent_integers: [(0, common.void, ConstId::from_u32(0)); 256],
             depth: 0,
         }
     }
@@ -171,12 +174,18 @@ impl<'a> Parser<'a> {
         self.bytes(self.token)
     }
 
-    /// Takes the next token.
+    /// Goes to the next token.
     #[inline(never)]
-    pub(super) fn bump(&mut self) -> Token {
-        let token = self.token;
-        self.previous_end = token.end;
+    pub(super) fn bump(&mut self) {
+        self.previous_end = self.token.end;
         self.token = self.lexer.next();
+    }
+
+    /// Takes the next token.
+    #[inline(always)]
+    pub(super) fn take(&mut self) -> Token {
+        let token = self.token;
+        self.bump();
         token
     }
 
@@ -269,7 +278,7 @@ impl<'a> Parser<'a> {
         if self.token.kind != Kind::Word {
             return self.expected(what);
         }
-        let token = self.bump();
+        let token = self.take();
         Ok(self.bytes(token))
     }
 
@@ -332,7 +341,7 @@ impl<'a> Parser<'a> {
         if self.token.kind != Kind::Text {
             return self.expected(what);
         }
-        let token = self.bump();
+        let token = self.take();
         let bytes = self.bytes(token);
         Ok(self.name_of(bytes))
     }

@@ -72,12 +72,12 @@ impl Parser<'_> {
         match self.token.kind {
             Kind::Word => self.word_type(),
             Kind::Local => {
-                let token = self.bump();
+                let token = self.take();
                 let name = self.sigil_name(token);
                 Ok(self.named_type(name))
             }
             Kind::LocalNumber => {
-                let token = self.bump();
+                let token = self.take();
                 let number = self.sigil_number(token)?;
                 Ok(self.numbered_type(number))
             }

@@ -95,7 +95,8 @@ impl Context<'_> {
             })
         };
         let linkage = linkage(global);
-        let declared = IrGlobal { name, kind, ty: IrType::I64.into(), linkage, align: 8, init: None };
+        let managed = self.annotations.has(id, "managed");
+        let declared = IrGlobal { name, kind, ty: IrType::I64.into(), linkage, align: 8, init: None, managed };
         let made = self.module.add_global(declared).map_err(|_| Fault::new("two symbols have one name"))?;
         self.symbols[id] = Symbol::Variable(made);
         self.spans.set_global(made, global.at as usize..global.at as usize + 1);
