@@ -1,0 +1,131 @@
+//! Damaged text is refused, or read and translated, never answered by a panic.
+//!
+//! `PTXC_MUTATION_SECONDS` lets it run longer than the moment it takes by default.
+
+use std::time::{Duration, Instant};
+
+use ptxc_llvm::model::Module;
+
+/// Text with something of everything.
+const SEEDS: &[&str] = &[
+    include_str!("inputs/everything.ll"),
+    "%T = type { i32, %T* }\n@g = global %T* null\ndefine void @f(%T* byval %p, i8 addrspace(3)* %q) {\n  \
+     %a = getelementptr %T, %T* %p, i64 0, i32 1\n  %b = load %T*, %T** %a, align 8\n  ret void\n}\n",
+];
+
+/// Pieces that are put in.
+const PIECES: &[&str] = &[
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    "<",
+    ">",
+    ",",
+    "=",
+    "*",
+    "!",
+    "#",
+    "%",
+    "@",
+    "$",
+    "\"",
+    ":",
+    "-",
+    "0",
+    "i32",
+    "ptr",
+    "label",
+    "metadata",
+    "undef",
+    "zeroinitializer",
+    "4294967296",
+    "99999999999999999999",
+    "0x",
+    "0xH",
+    "f0x",
+    "nan(",
+    "getelementptr",
+    "c\"",
+    "!{",
+    "!DILocation(",
+    "asm",
+    "blockaddress(",
+    "splat (",
+    "vscale x",
+    "addrspace(3)",
+    "i8388607",
+    "[4294967295 x i8]",
+    "<4294967295 x i8>",
+    "\0",
+    "\u{80}",
+    "define void @",
+    "distinct",
+    "align 3",
+];
+
+/// A small generator of numbers (xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound.max(1) as u64) as usize
+    }
+}
+
+fn mutated(seed: &[u8], numbers: &mut Numbers) -> Vec<u8> {
+    let mut text = seed.to_vec();
+    for _ in 0..=numbers.below(4) {
+        let at = numbers.below(text.len() + 1);
+        let other = numbers.below(text.len() + 1);
+        match numbers.below(6) {
+            0 => text.truncate(at),
+            1 if at < text.len() => text[at] = numbers.below(256) as u8,
+            2 => drop(text.drain(at.min(other)..at.max(other).min(at.min(other) + 30))),
+            3 => {
+                let (from, to) = (at.min(other), at.max(other).min(at.min(other) + 200));
+                let copy = text[from..to].to_vec();
+                let place = numbers.below(text.len() + 1);
+                text.splice(place..place, copy);
+            }
+            _ => {
+                let piece = PIECES[numbers.below(PIECES.len())].as_bytes();
+                text.splice(at..at, piece.iter().copied());
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn damaged_text() {
+    let seconds = std::env::var("PTXC_MUTATION_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    for seed in SEEDS {
+        let result = ptxc_llvm::text::read(seed.as_bytes(), &mut Module::new());
+        assert!(result.is_ok(), "a seed is wrong: {result:?}");
+    }
+    let mut number = 0u64;
+    while Instant::now() < end {
+        number += 1;
+        let mut numbers = Numbers(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let seed = SEEDS[numbers.below(SEEDS.len())].as_bytes();
+        let text = mutated(seed, &mut numbers);
+        let outcome = std::panic::catch_unwind(|| {
+            let start = Instant::now();
+            let mut module = Module::new();
+            match ptxc_llvm::text::read(&text, &mut module) {
+                Ok(()) => drop(ptxc_llvm::translate(&module, ptxc_llvm::Options::default())),
+                Err(error) => assert!(error.at + error.len <= text.len(), "an error outside the text"),
+            }
+            assert!(start.elapsed() < Duration::from_secs(10), "reading takes too long");
+        });
+        assert!(outcome.is_ok(), "number {number}:\n{}", String::from_utf8_lossy(&text));
+    }
+    println!("{number} texts");
+}
