@@ -17,6 +17,7 @@ const O1: &[&str] = &[
     "simplify-control-flow",
     "fold-constants",
     "merge-block-params",
+    "combine-instructions",
     "remove-dead-code",
 ];
 const O2: &[&str] = &[
@@ -30,7 +31,9 @@ const O2: &[&str] = &[
     "fold-constants",
     "merge-block-params",
     "number-values",
+    "combine-instructions",
     "fold-constants",
+    "number-values",
     "simplify-control-flow",
     "remove-dead-code",
 ];

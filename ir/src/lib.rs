@@ -11,6 +11,7 @@ pub mod entities;
 pub mod flags;
 pub mod inline_assembly;
 pub mod instruction;
+pub mod known_bits;
 pub mod layout;
 pub mod loops;
 pub mod module;
@@ -34,6 +35,7 @@ pub use flags::{Flags, Rounding};
 pub use instruction::{
     BlockCall, Extra, GroupKind, InstData, MemAttrs, SwitchData, TargetOp, TargetOperand, ValueList, ValueListPool,
 };
+pub use known_bits::{Bits, KnownBits};
 pub use layout::Layout;
 pub use module::{
     FuncAttrs, FuncKind, Function, Global, GlobalKind, Init, Linkage, Module, Param, ParamAttrs, Signature, Symbol,

@@ -464,6 +464,17 @@ named_codes! {
 }
 
 impl IntCC {
+    /// The condition on unsigned numbers that asks the same.
+    pub fn unsigned(self) -> IntCC {
+        match self {
+            IntCC::Slt => IntCC::Ult,
+            IntCC::Sle => IntCC::Ule,
+            IntCC::Sgt => IntCC::Ugt,
+            IntCC::Sge => IntCC::Uge,
+            other => other,
+        }
+    }
+
     /// The comparison that holds exactly when this one does not.
     pub fn inverse(self) -> IntCC {
         use IntCC::*;

@@ -13,6 +13,7 @@
 
 mod addresses;
 mod call_graph;
+mod combine_instructions;
 mod edit;
 mod effects;
 pub mod fold;
@@ -28,6 +29,7 @@ mod remove_unused_symbols;
 mod simplify_control_flow;
 mod undefined_symbols;
 
+pub use combine_instructions::combine_instructions;
 pub use fold_constants::fold_constants;
 pub use inline_calls::inline_calls;
 pub use merge_block_params::merge_block_params;

@@ -29,6 +29,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::fold_constants,
     },
     Pass {
+        name: "combine-instructions",
+        summary: "replaces integer instructions by cheaper ones, by what is known of the operands' bits",
+        run: crate::combine_instructions,
+    },
+    Pass {
         name: "simplify-control-flow",
         summary: "resolves constant branches, removes unreachable and empty blocks, joins chains of blocks",
         run: crate::simplify_control_flow,

@@ -1,0 +1,59 @@
+//! Addresses: constant parts of an index go last, where accesses take them as offsets.
+
+use ptxc_ir::{Extra, Flags, Function, Inst, Opcode, Value};
+
+use super::{before, constant, int_width, signed};
+
+/// `gep T, p, x + c` as `gep T, (gep T, p, x), c`. Neighbours then share their first part.
+pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Value> {
+    let Extra::Gep(ty) = func.dfg.insts[inst].extra else { return None };
+    let &[base, index] = func.dfg.args(inst) else { return None };
+    let (rest, number) = constant_part(func, index)?;
+    let index_ty = func.dfg.ty(rest);
+    let mut builder = before(func, inst);
+    let first = builder.gep(ty, base, &[rest]);
+    let number = builder.iconst(index_ty, number);
+    Some(builder.gep(ty, first, &[number]))
+}
+
+/// The rest and the constant that an index is the sum of, in 64 bits, where narrower indices are signed. Only constants
+/// that an access's offset is likely to take.
+fn constant_part(func: &mut Function, index: Value) -> Option<(Value, i64)> {
+    const LARGEST: i64 = 1 << 20;
+    let width = int_width(func.dfg.ty(index))?;
+    let from = func.dfg.def_inst(index)?;
+    let data = &func.dfg.insts[from];
+    match data.op {
+        Opcode::Add | Opcode::Or => {
+            let &[a, b] = func.dfg.args(from) else { return None };
+            let number = signed(func, b).filter(|n| n.abs() < LARGEST && *n != 0)?;
+            // As wide as the address a sum may wrap, as the address may.
+            let holds = match data.op {
+                Opcode::Add => width == 64 || data.flags.contains(Flags::NSW),
+                _ => data.flags.contains(Flags::DISJOINT) && number > 0,
+            };
+            holds.then(|| (func.dfg.resolve(a), number))
+        }
+        // zext(x + c) is zext(x) + c where the sum does not wrap.
+        Opcode::Zext | Opcode::Sext if width == 64 => {
+            let &[narrow] = func.dfg.args(from) else { return None };
+            let narrow = func.dfg.resolve(narrow);
+            let inner = func.dfg.def_inst(narrow)?;
+            let (op, inner_data) = (data.op, &func.dfg.insts[inner]);
+            let &[a, b] = func.dfg.args(inner) else { return None };
+            let wraps = if op == Opcode::Zext { Flags::NUW } else { Flags::NSW };
+            let holds = match inner_data.op {
+                Opcode::Add => inner_data.flags.contains(wraps),
+                Opcode::Or => inner_data.flags.contains(Flags::DISJOINT) && signed(func, b)? > 0,
+                _ => return None,
+            };
+            let number = if op == Opcode::Zext { constant(func, b)? as i64 } else { signed(func, b)? };
+            if !holds || number.abs() >= LARGEST || number == 0 {
+                return None;
+            }
+            let (a, ty) = (func.dfg.resolve(a), func.dfg.ty(index));
+            Some((before(func, from).convert(op, a, ty), number))
+        }
+        _ => None,
+    }
+}

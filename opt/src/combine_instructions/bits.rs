@@ -1,0 +1,110 @@
+//! Logic, shifts and sums.
+
+use ptxc_ir::{Flags, Function, Inst, KnownBits, Opcode, Value};
+
+use super::{before, constant, int_width, made_by, mask, signed};
+
+/// An operand that the result equals, because of what is known of the other.
+pub(super) fn redundant(func: &Function, known: &KnownBits, inst: Inst) -> Option<Value> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let width = int_width(func.dfg.ty(a))?;
+    let (x, y) = (known.of(func, a), known.of(func, b));
+    let all = mask(width);
+    match func.dfg.insts[inst].op {
+        // Every bit that can be one is kept.
+        Opcode::And if x.most() & !y.ones & all == 0 => Some(a),
+        Opcode::And if y.most() & !x.ones & all == 0 => Some(b),
+        Opcode::Or if y.most() & !x.ones & all == 0 => Some(a),
+        Opcode::Or if x.most() & !y.ones & all == 0 => Some(b),
+        Opcode::Umin if x.most() <= y.least() => Some(a),
+        Opcode::Umin if y.most() <= x.least() => Some(b),
+        Opcode::Umax if x.least() >= y.most() => Some(a),
+        Opcode::Umax if y.least() >= x.most() => Some(b),
+        _ => None,
+    }
+}
+
+/// A cheaper way to the same result.
+pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Value> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let (op, flags) = (func.dfg.insts[inst].op, func.dfg.insts[inst].flags);
+    let width = int_width(func.dfg.ty(a))?;
+    match op {
+        // Where no bit is in both, `or` says so.
+        Opcode::Xor if width > 1 && known.of(func, a).most() & known.of(func, b).most() == 0 => {
+            Some(before(func, inst).binary_flags(Opcode::Or, Flags::DISJOINT, a, b))
+        }
+        Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Add => joined_constants(func, inst, op, a, b),
+        Opcode::Sub => {
+            // A sum, which takes part in more rules. The flags do not carry over.
+            let number = signed(func, b)?;
+            let ty = func.dfg.ty(a);
+            (number != 0).then(|| {
+                let mut builder = before(func, inst);
+                let negated = builder.bits(ty, u128::from((number as u64).wrapping_neg() & mask(width)));
+                builder.binary(Opcode::Add, a, negated)
+            })
+        }
+        Opcode::Mul if width == 64 => {
+            // Of 32 bits a product is as cheap, and part of a sum.
+            let by = constant(func, b).filter(|n| n.is_power_of_two() && *n > 1)?.trailing_zeros();
+            let kept = if by == width - 1 { flags.without(Flags::NSW) } else { flags };
+            let ty = func.dfg.ty(a);
+            let mut builder = before(func, inst);
+            let by = builder.bits(ty, by.into());
+            Some(builder.binary_flags(Opcode::Shl, kept, a, by))
+        }
+        Opcode::Shl | Opcode::Lshr | Opcode::Ashr => shift_of_shift(func, inst, op, a, b, width),
+        _ => None,
+    }
+}
+
+/// `(x op c) op d` as `x op (c op d)`.
+fn joined_constants(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value) -> Option<Value> {
+    let second = constant(func, b)?;
+    let inner = made_by(func, a, op)?;
+    let &[x, c] = &inner[..] else { return None };
+    let first = constant(func, c)?;
+    let ty = func.dfg.ty(a);
+    let width = int_width(ty)?;
+    let joined = match op {
+        Opcode::And => first & second,
+        Opcode::Or => first | second,
+        Opcode::Xor => first ^ second,
+        _ => first.wrapping_add(second) & mask(width),
+    };
+    let mut builder = before(func, inst);
+    let joined = builder.bits(ty, joined.into());
+    Some(builder.binary(op, x, joined))
+}
+
+/// Two shifts by constants as one, or as a mask.
+fn shift_of_shift(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value, width: u32) -> Option<Value> {
+    let outer = constant(func, b).filter(|n| *n < u64::from(width))? as u32;
+    let from = func.dfg.def_inst(a)?;
+    let inner_op = func.dfg.insts[from].op;
+    let inner = made_by(func, a, inner_op)?;
+    let &[x, c] = &inner[..] else { return None };
+    if !matches!(inner_op, Opcode::Shl | Opcode::Lshr | Opcode::Ashr) {
+        return None;
+    }
+    let first = constant(func, c).filter(|n| *n < u64::from(width))? as u32;
+    let ty = func.dfg.ty(a);
+    let mut builder = before(func, inst);
+    if inner_op == op {
+        let most = if op == Opcode::Ashr { (first + outer).min(width - 1) } else { first + outer };
+        if most >= width {
+            return Some(builder.bits(ty, 0));
+        }
+        let by = builder.bits(ty, most.into());
+        return Some(builder.binary(op, x, by));
+    }
+    let kept = match (inner_op, op) {
+        // Up and down: the upper bits go. Down and up: the lower ones.
+        (Opcode::Shl, Opcode::Lshr) if first == outer => mask(width) >> first,
+        (Opcode::Lshr | Opcode::Ashr, Opcode::Shl) if first == outer => mask(width) & !mask(first),
+        _ => return None,
+    };
+    let kept = builder.bits(ty, kept.into());
+    Some(builder.binary(Opcode::And, x, kept))
+}

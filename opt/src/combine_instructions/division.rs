@@ -1,0 +1,174 @@
+//! Divisions and remainders by constants (Granlund and Montgomery, "Division by invariant integers using
+//! multiplication", 1994; Warren, "Hacker's Delight", chapter 10).
+
+use ptxc_ir::{Flags, Function, FunctionBuilder, Inst, KnownBits, Opcode, Type, Value};
+
+use super::{before, constant, int_width, mask, signed};
+
+/// A cheaper way to the same result.
+pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Value> {
+    let op = func.dfg.insts[inst].op;
+    let is_signed = match op {
+        Opcode::Udiv | Opcode::Urem => false,
+        Opcode::Sdiv | Opcode::Srem => true,
+        _ => return None,
+    };
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let ty = func.dfg.ty(a);
+    let width = int_width(ty)?;
+    let remainder = matches!(op, Opcode::Urem | Opcode::Srem);
+    if is_signed && known.is_not_negative(func, a) && known.is_not_negative(func, b) {
+        let exact = func.dfg.insts[inst].flags.contains(Flags::EXACT) && !remainder;
+        let exact = if exact { Flags::EXACT } else { Flags::EMPTY };
+        let op = if remainder { Opcode::Urem } else { Opcode::Udiv };
+        return Some(before(func, inst).binary_flags(op, exact, a, b));
+    }
+    let most = known.of(func, a).most();
+    let divisor = constant(func, b).filter(|n| *n != 0)?;
+    if !matches!(width, 32 | 64) && !divisor.is_power_of_two() {
+        return None;
+    }
+    let exact = func.dfg.insts[inst].flags.contains(Flags::EXACT);
+    if is_signed {
+        let divisor = signed(func, b)?;
+        // The least number's magnitude is no number of the type.
+        let magnitude = divisor.unsigned_abs();
+        if magnitude == 1 || magnitude > mask(width) >> 1 {
+            return None;
+        }
+        let mut builder = before(func, inst);
+        let quotient = signed_quotient(&mut builder, a, divisor, ty, exact);
+        return Some(if remainder { rest(&mut builder, a, quotient, b) } else { quotient });
+    }
+    let mut builder = before(func, inst);
+    if divisor.is_power_of_two() {
+        let by = divisor.trailing_zeros();
+        let other = builder.bits(ty, u128::from(if remainder { divisor - 1 } else { u64::from(by) }));
+        let flags = if exact && !remainder { Flags::EXACT } else { Flags::EMPTY };
+        let op = if remainder { Opcode::And } else { Opcode::Lshr };
+        return Some(builder.binary_flags(op, flags, a, other));
+    }
+    let quotient = unsigned_quotient(&mut builder, a, divisor, ty, most);
+    Some(if remainder { rest(&mut builder, a, quotient, b) } else { quotient })
+}
+
+/// a - quotient * b.
+fn rest(b: &mut FunctionBuilder<'_>, a: Value, quotient: Value, divisor: Value) -> Value {
+    let product = b.binary(Opcode::Mul, quotient, divisor);
+    b.binary(Opcode::Sub, a, product)
+}
+
+/// A multiplier and a shift: `n / d` is the upper half of `n * multiplier`, shifted right. `None` when the multiplier of
+/// all n below `2^bits` does not fit the width.
+fn multiplier(divisor: u64, width: u32, bits: u32) -> Option<(u64, u32)> {
+    // The least shift for which rounding the reciprocal up is close enough for every n.
+    for shift in 0..=divisor.ilog2() {
+        let power = 1u128.checked_shl(width + shift)?;
+        let reciprocal = power / u128::from(divisor) + 1;
+        let error = reciprocal * u128::from(divisor) - power;
+        if error <= 1u128 << (width + shift - bits) {
+            return u64::try_from(reciprocal).ok().filter(|m| m & !mask(width) == 0).map(|m| (m, shift));
+        }
+    }
+    None
+}
+
+fn unsigned_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64, ty: Type, most: u64) -> Value {
+    let width = ty.scalar_bits();
+    let shifted = |b: &mut FunctionBuilder<'_>, value: Value, by: u32| {
+        if by == 0 {
+            return value;
+        }
+        let by = b.bits(ty, by.into());
+        b.binary(Opcode::Lshr, value, by)
+    };
+    let bits = (64 - most.leading_zeros()).clamp(1, width);
+    if let Some((m, shift)) = multiplier(divisor, width, bits) {
+        let m = b.bits(ty, m.into());
+        let high = b.binary(Opcode::Umulh, a, m);
+        return shifted(b, high, shift);
+    }
+    // An even divisor leaves fewer bits to divide.
+    let even = divisor.trailing_zeros();
+    if even > 0
+        && let Some((m, shift)) = multiplier(divisor >> even, width, width - even)
+    {
+        let less = shifted(b, a, even);
+        let m = b.bits(ty, m.into());
+        let high = b.binary(Opcode::Umulh, less, m);
+        return shifted(b, high, shift);
+    }
+    // The multiplier has one bit more than the width: n * (m - 2^width) and n are added without overflow.
+    let shift = divisor.ilog2() + 1;
+    let power = 1u128 << shift;
+    let m = ((power - u128::from(divisor)) << width) / u128::from(divisor) + 1;
+    let m = b.bits(ty, m & u128::from(mask(width)));
+    let high = b.binary(Opcode::Umulh, a, m);
+    let gap = b.binary(Opcode::Sub, a, high);
+    let half = shifted(b, gap, 1);
+    let sum = b.binary(Opcode::Add, half, high);
+    shifted(b, sum, shift - 1)
+}
+
+fn signed_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: i64, ty: Type, exact: bool) -> Value {
+    let width = ty.scalar_bits();
+    let magnitude = divisor.unsigned_abs();
+    let shift_by = |b: &mut FunctionBuilder<'_>, op: Opcode, value: Value, by: u32| {
+        if by == 0 {
+            return value;
+        }
+        let by = b.bits(ty, by.into());
+        b.binary(op, value, by)
+    };
+    let quotient = if magnitude.is_power_of_two() {
+        let by = magnitude.trailing_zeros();
+        let start = if exact {
+            a
+        } else {
+            // Toward zero: the divisor less one is added to negative numbers.
+            let sign = shift_by(b, Opcode::Ashr, a, width - 1);
+            let less_one = shift_by(b, Opcode::Lshr, sign, width - by);
+            b.binary(Opcode::Add, a, less_one)
+        };
+        shift_by(b, Opcode::Ashr, start, by)
+    } else {
+        signed_by_multiplication(b, a, magnitude, ty)
+    };
+    if divisor > 0 {
+        return quotient;
+    }
+    let zero = b.bits(ty, 0);
+    b.binary(Opcode::Sub, zero, quotient)
+}
+
+/// The quotient by a positive number that is no power of two.
+fn signed_by_multiplication(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64, ty: Type) -> Value {
+    let width = ty.scalar_bits();
+    // All magnitudes have width - 1 bits; the product's upper half is that of numbers of 2^(width - 1 + shift).
+    let mut shift = 0;
+    let (m, shift) = loop {
+        let power = 1u128 << (width + shift);
+        let reciprocal = power / u128::from(divisor) + 1;
+        let error = reciprocal * u128::from(divisor) - power;
+        if error <= 1u128 << (shift + 1) || shift == width - 2 {
+            break (reciprocal as u64 & mask(width), shift);
+        }
+        shift += 1;
+    };
+    let factor = b.bits(ty, m.into());
+    let mut high = b.binary(Opcode::Smulh, a, factor);
+    if m >> (width - 1) & 1 == 1 {
+        // The factor was meant as a positive number, 2^width more.
+        high = b.binary(Opcode::Add, high, a);
+    }
+    let shifted = if shift == 0 {
+        high
+    } else {
+        let by = b.bits(ty, shift.into());
+        b.binary(Opcode::Ashr, high, by)
+    };
+    // Toward zero: one more for negative numbers.
+    let by = b.bits(ty, u128::from(width - 1));
+    let sign = b.binary(Opcode::Lshr, a, by);
+    b.binary(Opcode::Add, shifted, sign)
+}

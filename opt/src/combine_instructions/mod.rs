@@ -1,0 +1,170 @@
+//! Replaces integer instructions by cheaper ones, by what is known of the bits of their operands.
+//!
+//! One walk in reverse postorder. Known bits ([`ptxc_ir::KnownBits`]) are found on the way, so what a rule sees of its
+//! operands is exact; what a rule makes is looked at again at once, each new instruction having less to be said of it.
+//! A rule answers with a value that stands for the result, having put what computes it before the instruction, or with
+//! new flags. Every rule refines: where the old result is poison, the new one may be anything.
+
+mod addresses;
+mod bits;
+mod compare;
+mod convert;
+mod division;
+
+use ptxc_ir::{Bits, Cfg, Effect, Extra, Function, FunctionBuilder, Inst, KnownBits, Opcode, Scalar, Type, Value};
+use smallvec::SmallVec;
+
+use crate::edit::{resolve_all_uses, resolve_uses_of};
+use crate::pass::Context;
+
+/// Rules are applied to what rules made up to this depth.
+const MAX_DEPTH: u32 = 6;
+
+/// The pass.
+pub fn combine_instructions(func: &mut Function, _ctx: &Context<'_>) -> bool {
+    let order: Vec<_> = Cfg::new(func).rpo().to_vec();
+    let mut known = KnownBits::new(func);
+    let mut changed = false;
+    for block in order {
+        let mut next = func.layout.first_inst(block);
+        while let Some(inst) = next {
+            next = func.layout.next_inst(inst);
+            changed |= visit(func, &mut known, inst, 0);
+        }
+    }
+    if changed {
+        resolve_all_uses(func);
+    }
+    changed
+}
+
+/// Simplifies one instruction, and what replaces it. Tells whether anything changed.
+fn visit(func: &mut Function, known: &mut KnownBits, inst: Inst, depth: u32) -> bool {
+    resolve_uses_of(func, inst);
+    let ordered = order_operands(func, inst);
+    let flagged = add_flags(func, known, inst);
+    let bits = known.visit(func, inst);
+    let before = func.layout.prev_inst(inst);
+    let (Some(value), Some(result)) = (replacement(func, known, inst, bits), func.dfg.first_result(inst)) else {
+        return ordered | flagged;
+    };
+    if depth < MAX_DEPTH {
+        let first = match before {
+            Some(before) => func.layout.next_inst(before),
+            None => func.layout.inst_block(inst).and_then(|block| func.layout.first_inst(block)),
+        };
+        let mut made = first;
+        while let Some(new) = made.filter(|new| *new != inst) {
+            made = func.layout.next_inst(new);
+            visit(func, known, new, depth + 1);
+        }
+    }
+    let value = func.dfg.resolve(value);
+    if value == result {
+        return ordered | flagged;
+    }
+    func.dfg.alias(result, value);
+    func.layout.remove_inst(inst);
+    true
+}
+
+/// The value that an instruction's result is replaced by.
+fn replacement(func: &mut Function, known: &KnownBits, inst: Inst, bits: Bits) -> Option<Value> {
+    if func.dfg.num_results(inst) != 1 || !is_candidate(func, inst) {
+        return None;
+    }
+    if func.dfg.insts[inst].op == Opcode::Gep {
+        return addresses::rewrite(func, inst);
+    }
+    let ty = func.dfg.ty(func.dfg.first_result(inst)?);
+    if let (Some(number), Some(width)) = (bits.value(), int_width(ty)) {
+        return Some(func.dfg.bits(ty, u128::from(number & mask(width))));
+    }
+    bits::redundant(func, known, inst)
+        .or_else(|| division::rewrite(func, known, inst))
+        .or_else(|| bits::rewrite(func, known, inst))
+        .or_else(|| compare::rewrite(func, known, inst))
+        .or_else(|| convert::rewrite(func, known, inst))
+}
+
+/// Divisions trap in no program that is defined; else only what computes.
+fn is_candidate(func: &Function, inst: Inst) -> bool {
+    use Opcode::{Sdiv, Srem, Udiv, Urem};
+    let op = func.dfg.insts[inst].op;
+    op.info().effect == Effect::Pure || matches!(op, Udiv | Sdiv | Urem | Srem)
+}
+
+/// Puts the constant of a commutative operation or a comparison last.
+fn order_operands(func: &mut Function, inst: Inst) -> bool {
+    use Opcode::{Add, And, Icmp, Mul, Or, Smax, Smin, Umax, Umin, Xor};
+    let op = func.dfg.insts[inst].op;
+    let &[a, b] = func.dfg.args(inst) else { return false };
+    if func.dfg.as_const(a).is_none() || func.dfg.as_const(b).is_some() {
+        return false;
+    }
+    match op {
+        Add | And | Mul | Or | Smax | Smin | Umax | Umin | Xor => {}
+        Icmp => {
+            if let Extra::IntCC(cc) = func.dfg.insts[inst].extra {
+                func.dfg.insts[inst].extra = Extra::IntCC(cc.swap());
+            }
+        }
+        _ => return false,
+    }
+    func.dfg.args_mut(inst).swap(0, 1);
+    true
+}
+
+/// Promises that the operands' bits keep.
+fn add_flags(func: &mut Function, known: &KnownBits, inst: Inst) -> bool {
+    let data = &func.dfg.insts[inst];
+    let args = func.dfg.args(inst);
+    let Some(width) = args.first().and_then(|a| int_width(func.dfg.ty(*a))) else { return false };
+    let of = |index: usize| args.get(index).map(|v| known.of(func, *v)).unwrap_or_default();
+    let flags = ptxc_ir::known_bits::provable_flags(data.op, of(0), of(1), width);
+    if data.flags.contains(flags) {
+        return false;
+    }
+    func.dfg.insts[inst].flags |= flags;
+    true
+}
+
+/// The width of a scalar integer of 8 to 64 bits, or 1.
+fn int_width(ty: Type) -> Option<u32> {
+    match ty.kind()? {
+        Scalar::Int(width) if width <= 64 && !ty.is_vector() => Some(width),
+        _ => None,
+    }
+}
+
+/// All ones in the low `width` bits.
+fn mask(width: u32) -> u64 {
+    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
+}
+
+/// A scalar constant of up to 64 bits.
+fn constant(func: &Function, value: Value) -> Option<u64> {
+    int_width(func.dfg.ty(value))?;
+    func.dfg.as_bits(value).map(|bits| bits as u64)
+}
+
+/// The same as a signed number.
+fn signed(func: &Function, value: Value) -> Option<i64> {
+    let width = int_width(func.dfg.ty(value))?;
+    let bits = constant(func, value)?;
+    Some(((bits << (64 - width)) as i64) >> (64 - width))
+}
+
+/// The operation behind a value, with its operands.
+fn made_by(func: &Function, value: Value, op: Opcode) -> Option<SmallVec<[Value; 3]>> {
+    let inst = func.dfg.def_inst(value)?;
+    (func.dfg.insts[inst].op == op).then(|| func.dfg.args(inst).iter().map(|v| func.dfg.resolve(*v)).collect())
+}
+
+/// A builder that puts instructions before one, with its source location.
+fn before(func: &mut Function, inst: Inst) -> FunctionBuilder<'_> {
+    let loc = func.dfg.locs[inst];
+    let mut builder = FunctionBuilder::before(func, inst);
+    builder.set_loc(loc);
+    builder
+}
