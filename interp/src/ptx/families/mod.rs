@@ -21,6 +21,7 @@ mod mbarrier;
 pub mod memory;
 mod moves;
 mod stack;
+mod video;
 pub mod warp;
 
 use super::instruction::Instruction;
@@ -70,6 +71,34 @@ const ROWS: &[(&[&str], Decode)] = &[
     (&["shfl", "vote", "match", "redux", "activemask", "elect"], warp::decode),
     (&["bar", "barrier", "griddepcontrol", "setmaxnreg"], barrier::decode),
     (&["alloca", "stacksave", "stackrestore"], stack::decode),
+    (
+        &[
+            "vadd",
+            "vsub",
+            "vabsdiff",
+            "vmin",
+            "vmax",
+            "vshl",
+            "vshr",
+            "vmad",
+            "vset",
+            "vadd2",
+            "vsub2",
+            "vavrg2",
+            "vabsdiff2",
+            "vmin2",
+            "vmax2",
+            "vset2",
+            "vadd4",
+            "vsub4",
+            "vavrg4",
+            "vabsdiff4",
+            "vmin4",
+            "vmax4",
+            "vset4",
+        ],
+        video::decode,
+    ),
     (&["mma", "ldmatrix", "stmatrix", "movmatrix"], matrix::decode),
     (&["mbarrier", "cp"], mbarrier::decode),
     (&["cp", "st", "red", "fence"], copies::decode),
