@@ -298,10 +298,10 @@ impl Product {
             if self.accumulator.bits == self.result.bits { x } else { from_f64(kind, self.accumulates.to_f64(x)) }
         };
         let mut d = Vec::with_capacity(c.len());
-        for at in 0..self.left.matrices() * m * n {
+        for (at, given_bits) in c.iter().enumerate().take(self.left.matrices() * m * n) {
             let (which, row, column) = (at / (m * n), at / n % m, at % n);
             let factors = |i: usize| (left[(which * m + row) * k + i], right[(which * k + i) * n + column]);
-            let start = given(c[at]);
+            let start = given(*given_bits);
             let exact = if self.a.bits() == 8 {
                 let half = |start, odd| tensor::sum(kind, start, (0..k).filter(|i| i % 4 / 2 == odd).map(factors));
                 let sum = half(0, 0).and_then(|first| half(first, 1));
@@ -315,7 +315,7 @@ impl Product {
             d.push(exact.unwrap_or_else(|| {
                 let of = |i: usize| (a[(which * m + row) * k + i], b[(which * k + i) * n + column]);
                 let product = |(x, y): (u64, u64)| self.a.to_f64(x) * self.b.to_f64(y);
-                from_f64(kind, (0..k).fold(self.accumulates.to_f64(c[at]), |sum, i| sum + product(of(i))))
+                from_f64(kind, (0..k).fold(self.accumulates.to_f64(*given_bits), |sum, i| sum + product(of(i))))
             }));
         }
         d
