@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Plants bugs in a copy of the compiler, one at a time, and has the fuzzer find them.
 
-    tests/scripts/planted_bugs.py [--seconds 300] [--only NAME ...] [--list]
+    tests/scripts/planted_bugs.py [--seconds 300] [--profile release] [--only NAME ...] [--list]
 
 The mutations are in tests/planted_bugs.txt. Each is applied to a copy of the working tree in a temporary folder; the
-fuzzer is built there (release profile, CARGO_TARGET_DIR or target/planted-bugs) and run until it finds something or
+fuzzer is built there (in the folder planted-bugs of CARGO_TARGET_DIR or target) and run until it finds something or
 the time is up. Exit status 0 when every bug is found.
 """
 
@@ -46,17 +46,18 @@ def mutated(file, old, new):
     return text.replace(old, new)
 
 
-def build(tree, target):
+def build(tree, target, profile):
     """Builds the fuzzer of a tree; gives its path."""
-    command = ["cargo", "build", "--release", "--quiet", "-p", "ptxc-fuzz"]
+    command = ["cargo", "build", "--profile", profile, "--quiet", "-p", "ptxc-fuzz"]
     environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
     subprocess.run(command, cwd=tree, env=environment, check=True, stdout=subprocess.DEVNULL)
-    return target / "release" / "ptxc-fuzz"
+    return target / ("debug" if profile == "dev" else profile) / "ptxc-fuzz"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=300, help="most time for finding one bug")
+    parser.add_argument("--profile", default="release", help="cargo profile of the fuzzer")
     parser.add_argument("--only", nargs="*", help="names of the bugs to plant")
     parser.add_argument("--list", action="store_true", help="check the list and print its names")
     arguments = parser.parse_args()
@@ -85,7 +86,7 @@ def main():
             original = (tree / file).read_text()
             (tree / file).write_text(text)
             try:
-                fuzzer = build(tree, target)
+                fuzzer = build(tree, target, arguments.profile)
                 start = time.monotonic()
                 command = [fuzzer, "run", "--count", "1000000000", "--first", "--no-reduction"]
                 run = subprocess.run(

@@ -152,8 +152,11 @@ fn combine(op: AtomicOp, ty: Type, old: u128, new: u128, in_global: bool) -> Opt
         AtomicOp::Smin => same(Opcode::Smin),
         AtomicOp::Umax => same(Opcode::Umax),
         AtomicOp::Umin => same(Opcode::Umin),
-        AtomicOp::Fadd => ty.float_kind().map(|kind| float::atomic_add(kind, old as u64, new as u64, in_global).into()),
-        AtomicOp::Fsub => same(Opcode::Fsub),
+        AtomicOp::Fadd | AtomicOp::Fsub => ty.float_kind().map(|kind| {
+            let minus = op == AtomicOp::Fsub;
+            let new = if minus { float::neg(kind, new as u64, false) } else { new as u64 };
+            float::atomic_add(kind, old as u64, new, in_global).into()
+        }),
         AtomicOp::Fmax => same(Opcode::Fmax),
         AtomicOp::Fmin => same(Opcode::Fmin),
         AtomicOp::UincWrap => Some(if old >= new { 0 } else { integer::mask(ty.scalar_bits()) & (old + 1) }),

@@ -405,3 +405,17 @@ fn a_poison_carry_is_poison_where_it_is_taken() {
     let want: Vec<u32> = (0..40).map(|t| if t < 32 { t } else { 7 }).collect();
     assert_eq!(words(&kernel("", body), 40), want);
 }
+
+#[test]
+fn atomic_differences_flush_as_sums_do() {
+    let body = "  %p = gep f32, %out, %t
+  store i32 6, %p
+  %a = atomicrmw fsub f32 %p, 0.0, relaxed, scope(gpu)
+  %b = load i32, %p
+  store i32 6, %p
+  %c = atomicrmw fadd f32 %p, -0.0, relaxed, scope(gpu)
+  %d = load i32, %p
+  %e = sub i32 %b, %d
+  %r = or i32 %e, %b";
+    assert_eq!(words(&kernel("", body), 2), [0, 0]);
+}
