@@ -476,8 +476,8 @@ impl<'a> Walker<'a, '_> {
                     }
                 },
                 Some(_) => {
-                    // Nothing before the end of the statement can be a label.
-                    let rest = reader.rest().as_bytes();
+                    // Nothing before the end of the statement can be a label. In bytes: this may be inside a character.
+                    let rest = reader.text.as_bytes().get(reader.at..).unwrap_or(&[]);
                     let end = rest.iter().skip(1).position(|byte| matches!(byte, b';' | b'{' | b'}' | b'"' | b'/'));
                     reader.at += end.map_or(rest.len(), |at| at + 1);
                 }
@@ -776,6 +776,14 @@ mod tests {
             let found = check_module(&text, target, 0);
             let lines: Vec<usize> = found.iter().map(|f| line_and_column(&text, f.span.start).0).collect();
             assert_eq!(lines, [4], "{found:?}");
+        }
+    }
+
+    #[test]
+    fn characters_of_several_bytes_end_the_search_for_labels() {
+        for junk in ["é", "add é", "a é: b;", "x = \u{fffd}", "\u{fffd}"] {
+            let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{{\n  {junk}\n  ret;\n}}\n");
+            assert!(!check_module(&text, "sm_90".parse().unwrap(), 0).is_empty(), "{junk}");
         }
     }
 }
