@@ -6,13 +6,20 @@ use ptxc_ir::{
     Block as IrBlock, Flags, FuncId, FuncKind, Function as IrFunction, FunctionBuilder, MemType, Opcode, Signature,
     Type as IrType, Value,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Context, Fault, Result, Symbol};
 use crate::model::{
     Attribute, BlockId, Body, ConstId, Definition, Function, GlobalId, InstId, Instruction, Operand, OperandKind,
     ValueId,
 };
+
+/// Longest list of a phi, in operands, that is searched from the start each time.
+const MAX_SEARCHED: usize = 32;
+/// Most parts of the values of one function.
+const MAX_PARTS: usize = 1 << 26;
+/// Instructions of the IR that a function may become, for each of LLVM's and in addition.
+const GROWTH: (usize, usize) = (256, 1 << 20);
 
 /// Parts of a value: a run in [`Writer::parts`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,6 +48,8 @@ pub(super) struct Writer<'c, 'm> {
     /// Constants that need no instruction.
     pub constants: FxHashMap<ConstId, Run>,
     pub blocks: SecondaryMap<BlockId, PackedOption<IrBlock>>,
+    /// Of phis with long lists: the place of each block in the list.
+    incoming: FxHashMap<InstId, FxHashMap<BlockId, usize>>,
     /// The block that is written.
     pub source_block: BlockId,
     /// Position of each block in the order of translation, from 1; 0 is not reached.
@@ -100,6 +109,7 @@ impl<'m> Context<'m> {
             runs: SecondaryMap::with_capacity(body.values.len()),
             constants: FxHashMap::default(),
             blocks: SecondaryMap::with_capacity(body.blocks.len()),
+            incoming: FxHashMap::default(),
             source_block: body.order.first().copied().unwrap_or_else(|| BlockId::from_u32(0)),
             numbers: SecondaryMap::with_capacity(body.blocks.len()),
             at,
@@ -312,8 +322,8 @@ impl<'m> Writer<'_, 'm> {
 
     /// Whether a pointer is only used to load from, also after address arithmetic.
     fn only_read(&self, pointer: ValueId) -> bool {
-        let mut derived: Vec<Operand> = vec![pointer.into()];
-        let is = |derived: &[Operand], operand: Operand| derived.contains(&operand);
+        let mut derived: FxHashSet<Operand> = [pointer.into()].into_iter().collect();
+        let is = |derived: &FxHashSet<Operand>, operand: Operand| derived.contains(&operand);
         for data in self.body.instructions.values() {
             match data.instruction {
                 Instruction::ElementPointer { operands, .. } => {
@@ -323,11 +333,13 @@ impl<'m> Writer<'_, 'm> {
                         return false;
                     }
                     if let (true, Some(result)) = (base, data.result.expand()) {
-                        derived.push(result.into());
+                        derived.insert(result.into());
                     }
                 }
                 Instruction::Cast { value, .. } if is(&derived, value) => match data.result.expand() {
-                    Some(result) if self.is_pointer_value(result) => derived.push(result.into()),
+                    Some(result) if self.is_pointer_value(result) => {
+                        derived.insert(result.into());
+                    }
                     _ => return false,
                 },
                 Instruction::Load { address, access } if is(&derived, address) => {
@@ -357,7 +369,7 @@ impl<'m> Writer<'_, 'm> {
     }
 
     /// Whether a call uses none of the pointers, or only as the source of a block copy or to mark lifetimes.
-    fn call_only_reads(&self, call: crate::model::CallId, derived: &[Operand]) -> bool {
+    fn call_only_reads(&self, call: crate::model::CallId, derived: &FxHashSet<Operand>) -> bool {
         let call = self.body.calls[call];
         let arguments = self.body.operands(call.arguments);
         let used: Vec<usize> =
@@ -425,6 +437,18 @@ impl<'m> Writer<'_, 'm> {
         Ok(())
     }
 
+    /// The value of a phi for a block. Long lists are searched once for all.
+    fn incoming(&mut self, phi: InstId, pairs: &[Operand], from: BlockId) -> Option<Operand> {
+        if pairs.len() <= MAX_SEARCHED {
+            return pairs.chunks_exact(2).find(|pair| pair[1].block() == Some(from)).map(|pair| pair[0]);
+        }
+        let places = self.incoming.entry(phi).or_insert_with(|| {
+            let blocks = pairs.chunks_exact(2).enumerate().filter_map(|(at, pair)| Some((pair[1].block()?, at)));
+            blocks.collect()
+        });
+        pairs.get(2 * places.get(&from)?).copied()
+    }
+
     /// What the phis of `to` get from the present block.
     pub fn branch_arguments(&mut self, to: BlockId) -> Result<Vec<Value>> {
         let mut out = Vec::new();
@@ -432,8 +456,7 @@ impl<'m> Writer<'_, 'm> {
         for inst in self.body.block(to) {
             let data = self.body.instructions[inst];
             let (Instruction::Phi { incoming, .. }, Some(_)) = (data.instruction, data.result.expand()) else { break };
-            let pairs = self.body.operands(incoming).chunks_exact(2);
-            let given = pairs.into_iter().find(|pair| pair[1].block() == Some(from)).map(|pair| pair[0]);
+            let given = self.incoming(inst, self.body.operands(incoming), from);
             let Some(given) = given else {
                 return Err(Fault::new("a phi has no value for one of the blocks before it").at(data.at));
             };
@@ -500,6 +523,10 @@ impl<'m> Writer<'_, 'm> {
         let result = self.translate(inst, &data.instruction, data.result.expand());
         let made = before..self.b.func.dfg.insts.len();
         self.cx.spans.set_insts(self.id, made, data.at as usize);
+        let most = GROWTH.0.saturating_mul(self.body.instructions.len()).saturating_add(GROWTH.1);
+        if self.parts.len() > MAX_PARTS || self.b.func.dfg.insts.len() > most {
+            return Err(Fault::new("a function has too many or too large values").at(data.at));
+        }
         result.map_err(|fault| fault.at(data.at))
     }
 

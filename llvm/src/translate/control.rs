@@ -1,5 +1,7 @@
 //! Terminators.
 
+use rustc_hash::FxHashMap;
+
 use ptxc_ir::{Extra, Flags, FuncKind, Opcode, Type as IrType, Value};
 
 use super::body::Writer;
@@ -99,12 +101,18 @@ impl Writer<'_, '_> {
         let target = self.target(default)?;
         let default = self.b.func.dfg.block_call(target, &arguments);
         let mut out = Vec::with_capacity(cases.len() / 2);
+        // Cases that lead to one block pass it the same.
+        let mut known: FxHashMap<BlockId, Vec<Value>> = FxHashMap::default();
         for pair in cases.chunks_exact(2) {
             let number = self.number(pair[0]).ok_or_else(|| Fault::new("a case of a switch is no number"))?;
             let to = pair[1].block().ok_or_else(|| Fault::new("a case of a switch names no block"))?;
-            let arguments = self.branch_arguments(to)?;
+            if !known.contains_key(&to) {
+                let arguments = self.branch_arguments(to)?;
+                known.insert(to, arguments);
+            }
             let target = self.target(to)?;
-            let call = self.b.func.dfg.block_call(target, &arguments);
+            let arguments = known.get(&to).map_or(&[][..], Vec::as_slice);
+            let call = self.b.func.dfg.block_call(target, arguments);
             out.push((super::constants::unsigned(number, bits), call));
         }
         self.b.switch(value, default, out);
