@@ -1,8 +1,9 @@
 //! Terminators.
 
-use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 
 use ptxc_ir::{Extra, Flags, FuncKind, Opcode, Type as IrType, Value};
+use rustc_hash::FxHashMap;
 
 use super::body::Writer;
 use super::{Fault, Result};
@@ -106,12 +107,11 @@ impl Writer<'_, '_> {
         for pair in cases.chunks_exact(2) {
             let number = self.number(pair[0]).ok_or_else(|| Fault::new("a case of a switch is no number"))?;
             let to = pair[1].block().ok_or_else(|| Fault::new("a case of a switch names no block"))?;
-            if !known.contains_key(&to) {
-                let arguments = self.branch_arguments(to)?;
-                known.insert(to, arguments);
-            }
+            let arguments = match known.entry(to) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => entry.insert(self.branch_arguments(to)?),
+            };
             let target = self.target(to)?;
-            let arguments = known.get(&to).map_or(&[][..], Vec::as_slice);
             let call = self.b.func.dfg.block_call(target, arguments);
             out.push((super::constants::unsigned(number, bits), call));
         }
