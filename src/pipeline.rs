@@ -10,9 +10,11 @@ use crate::options::OptLevel;
 const O0: &[&str] = &[];
 const O1: &[&str] = &[
     "simplify-control-flow",
+    "read-through-copies",
     "promote-allocas",
     "inline-calls",
     "remove-unused-symbols",
+    "read-through-copies",
     "promote-allocas",
     "simplify-control-flow",
     "fold-constants",
@@ -22,10 +24,12 @@ const O1: &[&str] = &[
 ];
 const O2: &[&str] = &[
     "simplify-control-flow",
+    "read-through-copies",
     "promote-allocas",
     "remove-dead-code",
     "inline-calls",
     "remove-unused-symbols",
+    "read-through-copies",
     "promote-allocas",
     "simplify-control-flow",
     "fold-constants",

@@ -49,6 +49,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::number_values,
     },
     Pass {
+        name: "read-through-copies",
+        summary: "reads kernel parameters and constant memory where they are instead of copies on the stack",
+        run: crate::read_through_copies,
+    },
+    Pass {
         name: "promote-allocas",
         summary: "keeps stack objects in values, structs and arrays in parts",
         run: crate::promote_allocas,

@@ -1,11 +1,12 @@
 //! Functions: signatures and attributes.
 
 use ptxc_ir::{
-    FuncAttrs, FuncKind, Function as IrFunction, Linkage, MemType, Param, ParamAttrs, Signature, Space, Type as IrType,
+    FuncAttrs, FuncKind, Function as IrFunction, Linkage as IrLinkage, MemType, Param, ParamAttrs, Signature, Space,
+    Type as IrType,
 };
 
 use super::{Context, Fault, Result, Symbol};
-use crate::model::{Attribute, AttributeValue, CallingConvention, Function, Global, GlobalId, Type, TypeId};
+use crate::model::{Attribute, AttributeValue, CallingConvention, Function, Global, GlobalId, Linkage, Type, TypeId};
 
 /// Two bits for each kind of memory in LLVM's `memory(…)`; the upper one says that it is written.
 const WRITES: u64 = 0xaaaa_aaaa_aaaa_aaaa;
@@ -21,8 +22,13 @@ impl Context<'_> {
         let Some(ty) = global.ty.expand() else { return Err(Fault::new("a function has no type")) };
         let kernel = self.is_kernel(id, function);
         let sig = self.signature(id, ty, function, kernel)?;
-        let linkage = super::globals::linkage(global);
-        let attrs = self.function_attributes(id, global.at, function, kernel, linkage == Linkage::Extern);
+        let linkage = match super::globals::linkage(global) {
+            // Every module that uses such a function has one of its own that is equal, so this one need not be seen from
+            // outside, and calls of it may be inlined.
+            IrLinkage::Weak if global.linkage == Linkage::LinkOnceOdr && !kernel => IrLinkage::Internal,
+            linkage => linkage,
+        };
+        let attrs = self.function_attributes(id, global.at, function, kernel, linkage == IrLinkage::Extern);
         let kind = if kernel { FuncKind::Kernel } else { FuncKind::Func };
         let made = IrFunction { linkage, attrs, ..IrFunction::new(name, kind, sig) };
         let made = self.module.add_func(made).map_err(|_| Fault::new("two symbols have one name"))?;
