@@ -113,7 +113,7 @@ fn empty_input_is_refused() {
 #[test]
 fn text_that_is_not_utf8_is_refused_with_its_place() {
     let output = ptxc_with_input(&["-", "--sm", "sm_90"], b"; fine\n; \xff\n");
-    fails(&output, 1, "<stdin>:2: error: not UTF-8 text: byte 0xff at offset 9\n");
+    fails(&output, 1, "<stdin>:2:3: error: this is not UTF-8 text: byte 0xff\n  ; \u{fffd}\n    ^\n");
 }
 
 #[test]

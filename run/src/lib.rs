@@ -1,6 +1,6 @@
 //! Run files: IR modules whose comments say how the kernels are launched, with what, and what must come out.
 //!
-//! [`file`] reads the directives (the language is described in `run/FORMAT.md`), [`mod@prepare`] makes launches and
+//! [`mod@file`] reads the directives (the language is described in `run/FORMAT.md`), [`mod@prepare`] makes launches and
 //! buffers of them, an [`Executor`] runs them, [`judge`] compares what came out with what should.
 
 pub mod error;
