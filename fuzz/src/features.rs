@@ -70,6 +70,7 @@ features! {
     carry_chains "Sums over several words with carries";
     packed_halves "Arithmetic on packed halves, shorts and bytes";
     bit_fields "Extraction and insertion of bit fields, rotations";
+    echoes "Instructions that nearly repeat earlier ones";
     comparisons "Minima, maxima, absolute differences and selects on comparisons";
 }
 

@@ -57,6 +57,8 @@ pub struct Body<'g> {
     pub scope: Vec<Value>,
     /// Those that are the same in all threads of the block.
     pub uniform: EntitySet<Value>,
+    /// Values that were read from memory that no other thread writes.
+    pub loaded: EntitySet<Value>,
     /// Where control is.
     pub control: Control,
     /// Some threads have left.

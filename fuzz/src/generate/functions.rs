@@ -141,6 +141,7 @@ fn start<'g>(
         b,
         scope,
         uniform,
+        loaded: EntitySet::new(),
         control,
         left: false,
         outer_loops: 0,

@@ -100,6 +100,7 @@ impl Body<'_> {
         let (at, align) = self.address(area, ty.size(), aligned);
         let mem = self.attributes(align, false, area);
         let value = self.b.load(ty, at, mem);
+        self.loaded.insert(value);
         if !area.private && area.home != Space::Param && self.is_uniform(at) {
             self.uniform.insert(value);
         }

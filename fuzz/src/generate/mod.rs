@@ -7,6 +7,7 @@
 
 mod body;
 mod calls;
+mod echoes;
 mod facts;
 mod floats;
 mod flow;

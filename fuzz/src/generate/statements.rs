@@ -47,6 +47,7 @@ impl Body<'_> {
             18 | 19 if f.warps => self.warp(),
             20 | 21 if f.shared_memory => self.exchange(),
             22..=25 => self.pattern(),
+            26 | 27 if f.echoes => self.echo(),
             _ => false,
         };
         if !done {

@@ -1,0 +1,96 @@
+//! Instructions that nearly repeat earlier ones: what numbering of values and selection by patterns must tell apart.
+
+use ptxc_ir::{Extra, Flags, FloatCC, IntCC, MemAttrs, Opcode, Shape, Value};
+
+use super::body::Body;
+
+/// Operations that are defined for all operands, so that their operands may be exchanged.
+const EXCHANGED: &[Opcode] = &[
+    Opcode::Add,
+    Opcode::Sub,
+    Opcode::Mul,
+    Opcode::And,
+    Opcode::Or,
+    Opcode::Xor,
+    Opcode::Smin,
+    Opcode::Smax,
+    Opcode::Umin,
+    Opcode::Umax,
+    Opcode::Umulh,
+    Opcode::Smulh,
+    Opcode::UaddSat,
+    Opcode::SaddSat,
+    Opcode::UsubSat,
+    Opcode::SsubSat,
+    Opcode::Fadd,
+    Opcode::Fsub,
+    Opcode::Fmul,
+    Opcode::Fdiv,
+    Opcode::Fmin,
+    Opcode::Fmax,
+    Opcode::Fma,
+];
+
+impl Body<'_> {
+    /// An earlier instruction once more, with its operands exchanged, another operation, condition or none of its flags;
+    /// the result is kept. False when nothing in scope can be repeated.
+    pub fn echo(&mut self) -> bool {
+        for _ in 0..12 {
+            let at = self.rng.below(self.scope.len());
+            let Some(earlier) = self.scope.get(at).copied() else { continue };
+            let Some(inst) = self.b.func.dfg.def_inst(earlier) else { continue };
+            let data = self.b.func.dfg.insts[inst].clone();
+            let mut args: Vec<Value> = self.b.func.dfg.args(inst).to_vec();
+            let exchanges = self.once_in(2);
+            let value = match (data.op.shape(), data.extra) {
+                (Shape::Binary | Shape::Ternary, Extra::None) if EXCHANGED.contains(&data.op) => {
+                    if exchanges {
+                        args.swap(0, 1);
+                    }
+                    let float = data.ty.is_float_like();
+                    let others: Vec<Opcode> = EXCHANGED
+                        .iter()
+                        .copied()
+                        .filter(|op| op.shape() == data.op.shape() && is_float(*op) == float)
+                        .collect();
+                    let op = if self.once_in(3) { self.pick(&others, data.op) } else { data.op };
+                    self.emit(op, Flags::EMPTY, data.ty, &args, Extra::None)
+                }
+                (Shape::IntCompare, Extra::IntCC(cc)) => {
+                    if exchanges {
+                        args.swap(0, 1);
+                    }
+                    let cc = if self.once_in(2) { self.pick(IntCC::ALL, cc) } else { cc };
+                    self.emit(data.op, Flags::EMPTY, data.ty, &args, Extra::IntCC(cc))
+                }
+                (Shape::FloatCompare, Extra::FloatCC(cc)) => {
+                    if exchanges {
+                        args.swap(0, 1);
+                    }
+                    let cc = if self.once_in(2) { self.pick(FloatCC::ALL, cc) } else { cc };
+                    self.emit(data.op, Flags::EMPTY, data.ty, &args, Extra::FloatCC(cc))
+                }
+                (Shape::Select, Extra::None) => {
+                    if exchanges {
+                        args.swap(1, 2);
+                    }
+                    self.emit(data.op, Flags::EMPTY, data.ty, &args, Extra::None)
+                }
+                (Shape::Load, Extra::Mem(mem)) if self.loaded.contains(earlier) => {
+                    // The same memory, which may have been written since.
+                    let value = self.b.load(data.ty, args[0], MemAttrs::aligned(mem.align()));
+                    self.loaded.insert(value);
+                    value
+                }
+                _ => continue,
+            };
+            self.keep(value);
+            return true;
+        }
+        false
+    }
+}
+
+fn is_float(op: Opcode) -> bool {
+    matches!(op, Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fdiv | Opcode::Fmin | Opcode::Fmax | Opcode::Fma)
+}
