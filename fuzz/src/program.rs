@@ -51,10 +51,14 @@ pub fn limits() -> Options {
 pub fn interpret(module: &Module, launch: &Launch, buffers: &[Buffer]) -> Ending {
     let mut buffers = buffers.to_vec();
     let result = ir::run(module, launch, &mut buffers, &limits());
-    if let Ok(Outcome { warnings, .. }) = &result
-        && let Some(warning) = warnings.first()
-    {
-        return Ending::Failed(warning.clone());
+    if let Ok(outcome) = &result {
+        if let Some(warning) = outcome.warnings.first() {
+            return Ending::Failed(warning.clone());
+        }
+        if let Some((index, at)) = outcome.poison.first() {
+            let name = buffers.get(*index).map_or("", |b| b.name.as_str());
+            return Ending::Failed(format!("poison at byte {at:#x} of `{name}`"));
+        }
     }
     ending(result, buffers)
 }

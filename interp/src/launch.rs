@@ -158,6 +158,8 @@ pub struct Outcome {
     pub approximate: bool,
     /// What is suspicious and no error: the first read of uninitialized memory at each place.
     pub warnings: Vec<String>,
+    /// Buffers that end with poison in them, and the first such byte of each: what is there is not specified.
+    pub poison: Vec<(usize, u64)>,
 }
 
 /// Why an execution ended early, and where.

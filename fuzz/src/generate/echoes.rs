@@ -70,12 +70,8 @@ impl Body<'_> {
                     let cc = if self.once_in(2) { self.pick(FloatCC::ALL, cc) } else { cc };
                     self.emit(data.op, Flags::EMPTY, data.ty, &args, Extra::FloatCC(cc))
                 }
-                (Shape::Select, Extra::None) => {
-                    if exchanges {
-                        args.swap(1, 2);
-                    }
-                    self.emit(data.op, Flags::EMPTY, data.ty, &args, Extra::None)
-                }
+                // What a select does not take may be poison: not exchanged.
+                (Shape::Select, Extra::None) => self.emit(data.op, Flags::EMPTY, data.ty, &args, Extra::None),
                 (Shape::Load, Extra::Mem(mem)) if self.loaded.contains(earlier) => {
                     // The same memory, which may have been written since.
                     let value = self.b.load(data.ty, args[0], MemAttrs::aligned(mem.align()));

@@ -41,7 +41,8 @@ pub fn run(module: &Module, launch: &Launch, buffers: &mut [Buffer], options: &O
     let arguments = parameters(module, kernel, launch, &starts, &mut memory).map_err(failure)?;
     let Some(kernel) = code_of[kernel.index()] else { return Err(failure("the kernel has no body")) };
     let interpreter = Interpreter { module, codes, code_of, kernel, arguments };
-    let outcome = machine::grid::run(&interpreter, launch, options, &mut memory, &shared)?;
+    let mut outcome = machine::grid::run(&interpreter, launch, options, &mut memory, &shared)?;
+    outcome.poison = buffers::poison(&starts, &memory);
     buffers::fetch(buffers, &starts, &memory);
     Ok(outcome)
 }

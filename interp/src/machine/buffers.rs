@@ -30,6 +30,12 @@ pub fn fetch(buffers: &mut [Buffer], starts: &[u64], memory: &Memory) {
     }
 }
 
+/// Buffers with poison in them, and where the first is.
+pub fn poison(starts: &[u64], memory: &Memory) -> Vec<(usize, u64)> {
+    let first = |(index, start): (usize, &u64)| memory.global_poison(*start).map(|at| (index, at));
+    starts.iter().enumerate().filter_map(first).collect()
+}
+
 /// The bytes of an argument.
 ///
 /// # Errors

@@ -177,6 +177,11 @@ impl Block {
         &self.bytes
     }
 
+    /// Bytes from the start to the first that is poison.
+    pub fn first_poison(&self) -> Option<u64> {
+        self.state.iter().position(|state| *state == POISON).map(|at| at as u64)
+    }
+
     /// Writes and marks as initialized; false when out of bounds.
     pub fn fill_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
         let at = address.wrapping_sub(self.base) as usize;

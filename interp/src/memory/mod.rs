@@ -242,6 +242,12 @@ impl Memory {
         Err(Fault::OutOfBounds { space, address, size: bytes.len() as u64, near: near(block) })
     }
 
+    /// Where the allocation of global memory that begins at this address has its first poison byte.
+    pub fn global_poison(&self, address: u64) -> Option<u64> {
+        let block = self.global.get(find(&self.global, 0, address)?)?;
+        block.first_poison().filter(|_| block.base() == address)
+    }
+
     /// The contents of the allocation of global memory that begins at this address.
     pub fn global_bytes(&self, address: u64) -> Option<&[u8]> {
         let block = self.global.get(find(&self.global, 0, address)?)?;

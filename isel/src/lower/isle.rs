@@ -318,6 +318,13 @@ impl generated::rules::Context for Lower<'_> {
         self.bit_source(value)
     }
 
+    fn wrapped(&mut self, value: Value) -> Operand {
+        match self.const_i64(value) {
+            Some(n) => Operand::Imm(n & 31),
+            None => self.amount(value),
+        }
+    }
+
     fn amount(&mut self, value: Value) -> Operand {
         if let Some(n) = self.const_i64(value) {
             // PTX clamps: an amount of the width or more, which is poison, stays one.
