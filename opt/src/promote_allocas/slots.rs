@@ -282,6 +282,12 @@ impl Classes {
             Evidence { mixed: true, convertible: false, .. } => Type::INVALID,
             Evidence { mixed: true, pointer, .. } if !pointer.is_invalid() => pointer,
             Evidence { mixed: true, .. } => untyped(size),
+            // Whoever reads the slot as a part of more wants all its bits, of which some types hold fewer.
+            Evidence { exact, hint, convertible: true, .. }
+                if !exact.is_invalid() && !hint.is_invalid() && u64::from(exact.bits()) != size * 8 =>
+            {
+                untyped(size)
+            }
             Evidence { exact, .. } if !exact.is_invalid() => exact,
             Evidence { hint, .. } if !hint.is_invalid() => hint,
             _ => untyped(size),
