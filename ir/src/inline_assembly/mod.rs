@@ -13,11 +13,12 @@ use smallvec::SmallVec;
 use crate::dfg::Dfg;
 use crate::entities::{FuncId, Inst, Value};
 use crate::flags::Flags;
-use crate::instruction::{Extra, InstData, TargetOp};
+use crate::instruction::{Extra, InstData, TargetOp, TargetOperand};
 use crate::module::{FuncKind, Function, Module, Signature};
 use crate::opcode::Opcode;
 use crate::types::Type;
-use reading::{Assembly, Source};
+use ptxc_targets::tok;
+use reading::{Assembly, Operation, Source};
 
 /// Replaces the inline assembly of a function by target operations where the table knows it. Gives the instructions
 /// that stay opaque, in layout order.
@@ -82,6 +83,10 @@ fn place(func: &mut Function, asm: Inst, assembly: &Assembly) {
             })
             .collect();
         let Some(args) = args else { return };
+        if let Some((written, value)) = copied(func, assembly, operation, &args) {
+            current[usize::from(written)] = Some(value);
+            continue;
+        }
         let known = TargetOp::Known {
             toks: operation.toks.clone(),
             guard: operation.guard,
@@ -104,11 +109,23 @@ fn place(func: &mut Function, asm: Inst, assembly: &Assembly) {
     // Results are the first registers.
     for (old, new) in results.into_iter().zip(current) {
         let Some(new) = new else { continue };
-        if let Some(name) = func.dfg.value_names.remove(&old) {
+        if let Some(name) = func.dfg.value_names.remove(&old)
+            && !func.dfg.value_names.contains_key(&new)
+        {
             func.dfg.value_names.insert(new, name);
         }
         func.dfg.alias(old, new);
     }
+}
+
+/// The register that a plain move of a value writes, and the value. Such a move is another name for the value, and no
+/// instruction: frontends tie arguments to results by them, of which `wgmma` allows none while it is under way.
+fn copied(func: &Function, assembly: &Assembly, operation: &Operation, args: &[Value]) -> Option<(u16, Value)> {
+    let (&[written], &[value]) = (&operation.results[..], args) else { return None };
+    let is_move = matches!(&operation.toks[..], [head, kind] if *head == tok::MOV && *kind != tok::PRED);
+    let operands = matches!(operation.operands[..], [TargetOperand::Result(0), TargetOperand::Arg(0)]);
+    let ty = assembly.registers.get(usize::from(written))?.ty;
+    (is_move && operands && operation.guard.is_none() && func.dfg.ty(value) == ty).then_some((written, value))
 }
 
 #[cfg(test)]
@@ -149,17 +166,14 @@ mod tests {
                 "%r, %q = ptx.shfl.sync.bfly.b32 %a, 1, 31, -1",
             ),
             (r#"asm "bar.warp.sync -1;" ()"#, "ptx.bar.warp.sync -1"),
-            (
-                r#"%r = asm "{ .reg .b32 t; mov.b32 t, $1; mov.b32 $0, t; }" (i32 %a) -> (i32)"#,
-                "%0 = ptx.mov.b32 %a; %r = ptx.mov.b32 %0",
-            ),
+            (r#"%r = asm "{ .reg .b32 t; mov.b32 t, $1; mov.b32 $0, t; }" (i32 %a) -> (i32)"#, ""),
             (
                 r#"%r = asm "{ .reg .pred p; setp.ne.s32 p, $1, 0; // lower\0A @p mov.b32 $0, 1; @!p mov.b32 $0, 2; }" (i32 %a) -> (i32)"#,
                 "%0 = ptx.setp.ne.s32 %a, 0; %1 = ptx.@%0 mov.b32 1; %r = ptx.@!%0 mov.b32 %1, 2",
             ),
             (
                 r#"%r = asm "{ .reg .f32 t<2>; mul.f32 t1, $1, 0f40000000; { .reg .f32 t1; mov.f32 t1, 2.5; mov.f32 t0, t1; } add.f32 $0, t1, t0; }" (f32 %x) -> (f32)"#,
-                "%0 = ptx.mul.f32 %x, 0f40000000; %1 = ptx.mov.f32 0f40200000; %2 = ptx.mov.f32 %1; %r = ptx.add.f32 %0, %2",
+                "%0 = ptx.mul.f32 %x, 0f40000000; %1 = ptx.mov.f32 0f40200000; %r = ptx.add.f32 %0, %1",
             ),
             (
                 r#"%r = asm "vadd.s32.u32.s32 $0, $1.b0, -1; /* low */ vsub.s32.s32.u32 $0.h1, $0.h0, $1.b3, $0;" (i32 %a) -> (i32)"#,
@@ -168,7 +182,7 @@ mod tests {
             (r#"%r = asm "@$1 mov.b32 $0, 1;" (i1 %c) -> (i32)"#, "%r = ptx.@%c mov.b32 1"),
             (
                 r#"%r = asm "{ .reg .b32 d<2>; mov.b32 d0, 0; mov.b32 d1, 0; wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {d0, d1}, $1, $2, 1, 1, 1, 0, 0; mov.b32 $0, d0; }" (i64 5, i64 6) -> (i32)"#,
-                "%0 = ptx.mov.b32 0; %1 = ptx.mov.b32 0; %2, %3 = ptx.wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%0, %1}, i64 5, i64 6, 1, 1, 1, 0, 0; %r = ptx.mov.b32 %2",
+                "%0 = ptx.mov.b32 0; %1 = ptx.mov.b32 0; %r, %2 = ptx.wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%0, %1}, i64 5, i64 6, 1, 1, 1, 0, 0",
             ),
         ];
         for (line, expected) in cases {
