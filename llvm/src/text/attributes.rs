@@ -1,8 +1,9 @@
 //! Attributes of functions, parameters, results and variables.
 
 use cranelift_entity::packed_option::PackedOption;
+use smallvec::SmallVec;
 
-use super::lexer::Kind;
+use super::lexer::{Kind, key};
 use super::numbers;
 use super::parser::{Parser, Result};
 use crate::model::{Attribute, AttributeSetId, AttributeValue, Type, TypeId};
@@ -16,6 +17,21 @@ mod memory {
     pub(super) const READS: u64 = 0x55;
     pub(super) const WRITES: u64 = 0xaa;
 }
+
+/// The sets of a function or call: a group or two.
+pub(super) type AttributeSets = SmallVec<[AttributeSetId; 4]>;
+
+/// The longest spelling of a range that is remembered.
+const MAX_RANGE: usize = 64;
+
+const NOUNDEF: u64 = key(b"noundef");
+const I1: u64 = key(b"i1");
+const I8: u64 = key(b"i8");
+const I32: u64 = key(b"i32");
+const I64: u64 = key(b"i64");
+const FLOAT: u64 = key(b"float");
+const PTR: u64 = key(b"ptr");
+const VOID: u64 = key(b"void");
 
 /// Words behind which a number in parentheses stands.
 const NUMBERED: &[&[u8]] = &[b"dereferenceable", b"dereferenceable_or_null", b"alignstack", b"dead_on_return"];
@@ -55,25 +71,42 @@ impl Parser<'_> {
     /// The attributes of a parameter or result that are next, up to something that is none: a type, a value or
     /// punctuation. `pointee` is what the parameter's typed pointer points to, in older files.
     pub(super) fn value_attributes(&mut self, pointee: Option<TypeId>) -> Result<PackedOption<AttributeSetId>> {
-        let attribute_next = |parser: &Self| match parser.token.kind {
-            Kind::Text => true,
-            Kind::Word => !is_value_word(parser.text()) && !is_type_word(parser.text()),
-            _ => false,
-        };
-        if !attribute_next(self) {
+        if !self.at_value_attribute() {
             return Ok(None.into());
         }
-        let mut attributes = Vec::new();
-        while attribute_next(self) {
+        let mut attributes: SmallVec<[Attribute; 4]> = SmallVec::new();
+        if self.key() == NOUNDEF {
+            let noundef = self.attribute(pointee)?;
+            if !self.at_value_attribute() {
+                let sets = &mut self.module.attributes;
+                return Ok(Some(*self.noundef.get_or_insert_with(|| sets.intern_set(&[noundef]))).into());
+            }
+            attributes.push(noundef);
+        }
+        while self.at_value_attribute() {
             attributes.push(self.attribute(pointee)?);
         }
         Ok(Some(self.module.attributes.intern_set(&attributes)).into())
     }
 
+    /// Whether an attribute of a parameter or result is next.
+    #[inline]
+    fn at_value_attribute(&self) -> bool {
+        match self.token.kind {
+            Kind::Text => true,
+            Kind::Word => match self.key() {
+                I1 | I8 | I32 | I64 | FLOAT | PTR | VOID => false,
+                NOUNDEF => true,
+                _ => !is_value_word(self.text()) && !is_type_word(self.text()),
+            },
+            _ => false,
+        }
+    }
+
     /// The attributes of a function or call, groups included; ends before words for which `stop` holds and anything
     /// that is none.
-    pub(super) fn function_attributes(&mut self, stop: fn(&[u8]) -> bool) -> Result<Vec<AttributeSetId>> {
-        let mut sets = Vec::new();
+    pub(super) fn function_attributes(&mut self, stop: fn(&[u8]) -> bool) -> Result<AttributeSets> {
+        let mut sets = AttributeSets::new();
         let mut attributes = Vec::new();
         loop {
             match self.token.kind {
@@ -151,7 +184,7 @@ impl Parser<'_> {
             b"captures" => AttributeValue::Number(self.captures()?),
             b"allocsize" | b"vscale_range" => AttributeValue::Number(self.pair(word == b"allocsize")?),
             b"allockind" => AttributeValue::Number(self.allocation_kind()?),
-            b"range" => self.range()?,
+            b"range" => self.known_range()?,
             b"initializes" => self.initializes()?,
             _ if self.at(b'(') => {
                 let start = self.token.start;
@@ -299,6 +332,23 @@ impl Parser<'_> {
             }
             Err(message) => self.error(message),
         }
+    }
+
+    /// A range; one in the same spelling as before is skipped and has the same words.
+    fn known_range(&mut self) -> Result<AttributeValue> {
+        let rest = &self.source[self.token.start as usize..];
+        let end = rest.iter().take(MAX_RANGE).position(|byte| *byte == b')');
+        let text = end.map_or(&[][..], |end| &rest[..end + 1]);
+        if let Some(known) = self.known_ranges.get(text).copied() {
+            self.skip_to(self.token.start + text.len() as u32);
+            return Ok(known);
+        }
+        let range = self.range()?;
+        // A comment may have hidden the end.
+        if !text.is_empty() && !text.contains(&b';') && !text.contains(&b'/') {
+            self.known_ranges.insert(text, range);
+        }
+        Ok(range)
     }
 
     fn range(&mut self) -> Result<AttributeValue> {

@@ -16,10 +16,20 @@ const MAX_CONSTANT_BITS: u32 = 4096;
 /// Most elements that `splat` makes.
 const MAX_SPLAT: u32 = 1 << 12;
 
-const NUW: u64 = key(b"nuw");
-const NSW: u64 = key(b"nsw");
-const INBOUNDS: u64 = key(b"inbounds");
-const CONTRACT: u64 = key(b"contract");
+/// The words of [`Flags::WORDS`] as numbers; none has more than eight bytes.
+const FLAG_KEYS: [u64; Flags::WORDS.len()] = {
+    let mut keys = [0; Flags::WORDS.len()];
+    let mut at = 0;
+    while at < keys.len() {
+        keys[at] = key(Flags::WORDS[at].0.as_bytes());
+        at += 1;
+    }
+    keys
+};
+
+const FLOAT: u64 = key(b"float");
+const DOUBLE: u64 = key(b"double");
+const PTR: u64 = key(b"ptr");
 
 /// Class of types that an operation takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,16 +62,7 @@ impl Parser<'_> {
     pub(super) fn constant(&mut self, ty: TypeId) -> Result<ConstId> {
         match self.token.kind {
             Kind::Integer => self.integer_constant(ty),
-            Kind::Float => {
-                let kind = self.module.types.get(ty);
-                let bits = numbers::decimal(self.text(), kind);
-                self.float_constant(ty, bits)
-            }
-            Kind::Hex => {
-                let kind = self.module.types.get(ty);
-                let bits = numbers::hexadecimal(self.text(), kind);
-                self.float_constant(ty, bits)
-            }
+            Kind::Float | Kind::Hex => self.recent_float(ty),
             Kind::Global | Kind::GlobalNumber => self.global_constant(ty),
             Kind::Punctuation(b'[' | b'{' | b'<') => self.nested(|parser| parser.aggregate_constant(ty)),
             Kind::Word => self.nested(|parser| parser.word_constant(ty)),
@@ -98,8 +99,31 @@ impl Parser<'_> {
         Ok(id)
     }
 
+    /// The float constant of the next token; most have been met shortly before, in the same spelling.
+    fn recent_float(&mut self, ty: TypeId) -> Result<ConstId> {
+        let text = self.text();
+        let slot = (self.key() ^ self.token_tail()).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+        let (known, known_type, id) = self.recent_floats[slot as usize];
+        if known_type == ty && known == text {
+            self.bump();
+            return Ok(id);
+        }
+        let kind = self.module.types.get(ty);
+        let decimal = self.token.kind == Kind::Float;
+        let bits = if decimal { numbers::decimal(text, kind) } else { numbers::hexadecimal(text, kind) };
+        let id = self.float_constant(ty, bits)?;
+        self.recent_floats[slot as usize] = (text, ty, id);
+        Ok(id)
+    }
+
+    /// The last eight bytes of the next token as a number.
+    fn token_tail(&self) -> u64 {
+        let text = self.text();
+        key(&text[text.len().saturating_sub(8)..])
+    }
+
     /// The integer constant; most have been met shortly before.
-    fn recent_integer(&mut self, ty: TypeId, value: u64) -> ConstId {
+    pub(super) fn recent_integer(&mut self, ty: TypeId, value: u64) -> ConstId {
         let slot = (value ^ u64::from(ty.as_u32()) << 4) as usize % self.recent_integers.len();
         let (known, known_type, id) = self.recent_integers[slot];
         if known == value && known_type == ty {
@@ -155,10 +179,34 @@ impl Parser<'_> {
     /// The address of the symbol that is next, as a pointer of type `ty`.
     fn global_constant(&mut self, ty: TypeId) -> Result<ConstId> {
         let token = self.token;
+        if ty == self.common.ptr && token.kind == Kind::Global {
+            return self.named_address(token);
+        }
         let Type::Pointer(space) = self.module.types.get(ty) else {
             return self.error(format!("a symbol cannot have the type {}", self.type_name(ty)));
         };
         let id = self.global(space)?;
+        self.address_in_space(id, ty, space, token)
+    }
+
+    /// The address of a symbol by name, in space 0.
+    fn named_address(&mut self, token: Token) -> Result<ConstId> {
+        self.bump();
+        let name = self.sigil_name(token);
+        let index = name.as_u32() as usize;
+        if let Some(known) = self.known_symbols.get(index).and_then(|known| known.expand()) {
+            return Ok(known);
+        }
+        let id = self.global_named(name, 0, token.start);
+        let address = self.address_in_space(id, self.common.ptr, 0, token)?;
+        if self.known_symbols.len() <= index {
+            self.known_symbols.resize(index + 1, None.into());
+        }
+        self.known_symbols[index] = Some(address).into();
+        Ok(address)
+    }
+
+    fn address_in_space(&mut self, id: GlobalId, ty: TypeId, space: u32, token: Token) -> Result<ConstId> {
         let actual = self.module.globals[id].space;
         if actual != space {
             let name = self.global_name(id);
@@ -376,22 +424,18 @@ impl Parser<'_> {
     }
 
     /// The flags that are next.
+    #[inline]
     pub(super) fn flags(&mut self) -> Flags {
         let mut flags = Flags::NONE;
         while self.token.kind == Kind::Word {
-            let flag = match self.key() {
-                NUW => Flags::NUW,
-                NSW => Flags::NSW,
-                INBOUNDS => Flags::INBOUNDS.with(Flags::NUSW),
-                CONTRACT => Flags::CONTRACT,
-                // Most words are no flags: types.
-                key if key >> 32 == 0 && key as u8 == b'i' => break,
-                _ => match Flags::WORDS.iter().find(|(word, _)| word.as_bytes() == self.text()) {
-                    Some((_, flag)) => *flag,
-                    None => break,
-                },
-            };
-            flags = flags.with(flag);
+            let key = self.key();
+            // Most words are no flags: types.
+            if matches!(key, FLOAT | PTR | DOUBLE) || key >> 32 == 0 && key as u8 == b'i' {
+                break;
+            }
+            let found = FLAG_KEYS.iter().position(|known| *known == key);
+            let Some(index) = found.filter(|_| self.text().len() <= 8) else { break };
+            flags = flags.with(Flags::WORDS[index].1);
             self.bump();
         }
         flags
@@ -582,6 +626,7 @@ impl Parser<'_> {
     }
 
     /// Whether the type, or the element of a vector type, is of the class.
+    #[inline]
     pub(super) fn is(&self, ty: TypeId, class: Class) -> bool {
         match self.module.types.get(self.module.types.scalar(ty)) {
             Type::Integer(_) | Type::Byte(_) => matches!(class, Class::Integer | Class::IntegerOrPointer),
@@ -593,10 +638,14 @@ impl Parser<'_> {
     }
 
     /// An error unless the type is of the class.
+    #[inline]
     pub(super) fn check_class(&self, ty: TypeId, class: Class, token: Token) -> Result<()> {
-        if self.is(ty, class) {
-            return Ok(());
-        }
+        if self.is(ty, class) { Ok(()) } else { self.wrong_class(ty, class, token) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wrong_class(&self, ty: TypeId, class: Class, token: Token) -> Result<()> {
         let message = format!("`{}` takes {}, not {}", self.shown(token), class.name(), self.type_name(ty));
         Err(self.error_at(token, message))
     }

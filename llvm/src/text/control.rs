@@ -65,7 +65,7 @@ impl Parser<'_> {
                 self.check_arguments(written, &types, callee_token)?;
                 (written, result)
             }
-            _ => (self.module.types.function(written, &types, false), written),
+            _ => (self.call_type(callee, written, &types), written),
         };
         if matches!(self.module.types.get(result), Type::Function { .. } | Type::Label) {
             return Err(self.error_at(type_token, "a function cannot have a result of this type"));
@@ -94,6 +94,18 @@ impl Parser<'_> {
         }
     }
 
+    /// The function type of a call that writes only its result: mostly that of the symbol.
+    fn call_type(&mut self, callee: Operand, result: TypeId, arguments: &[TypeId]) -> TypeId {
+        if let OperandKind::Constant(constant) = callee.kind()
+            && let crate::model::Constant::Global(id) = self.module.constants.get(constant)
+            && let Some(ty) = self.module.globals[id].ty.expand()
+            && self.module.types.signature(ty) == Some((result, arguments, false))
+        {
+            return ty;
+        }
+        self.module.types.function(result, arguments, false)
+    }
+
     fn check_arguments(&self, ty: TypeId, found: &[TypeId], token: Token) -> Result<()> {
         let Some((_, params, variadic)) = self.module.types.signature(ty) else { return Ok(()) };
         let fits = found.len() >= params.len() && (variadic || found.len() == params.len());
@@ -114,7 +126,7 @@ impl Parser<'_> {
     }
 
     fn callee(&mut self, space: u32) -> Result<Operand> {
-        let ty = if space == 0 { self.common.ptr } else { self.module.types.pointer(space) };
+        let ty = if space == 0 { self.common.ptr } else { self.pointer_type(space) };
         self.operand(ty)
     }
 

@@ -105,6 +105,7 @@ impl Parser<'_> {
     }
 
     /// Numbers are given in order, with gaps at most.
+    #[inline]
     fn check_number(&mut self, number: u32, token: Token) -> Result<()> {
         let next = self.locals.next;
         if number < next {
@@ -211,6 +212,10 @@ impl Parser<'_> {
             return Ok(CallingConvention::C);
         }
         let word = self.text();
+        // Mostly there is none, and a type or an attribute is next.
+        if !matches!(word, [b'c', b'c', ..] | [.., b'c', b'c']) && !word.contains(&b'_') {
+            return Ok(CallingConvention::C);
+        }
         if let Some((_, number)) = CONVENTIONS.iter().find(|(name, _)| *name == word) {
             self.bump();
             return Ok(CallingConvention(*number));
@@ -426,6 +431,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline]
     fn local_entry(&mut self, token: Token) -> Result<(Option<Operand>, std::result::Result<Name, u32>)> {
         if token.kind == Kind::LocalNumber {
             let number = self.sigil_number(token)?;

@@ -19,6 +19,16 @@ const SEXT: u64 = key(b"sext");
 const ZEXT: u64 = key(b"zext");
 const ICMP: u64 = key(b"icmp");
 const PHI: u64 = key(b"phi");
+const TAIL: u64 = key(b"tail");
+const SELECT: u64 = key(b"select");
+const FCMP: u64 = key(b"fcmp");
+const SUB: u64 = key(b"sub");
+const SHL: u64 = key(b"shl");
+const AND: u64 = key(b"and");
+const OR: u64 = key(b"or");
+const FSUB: u64 = key(b"fsub");
+const TRUNC: u64 = key(b"trunc");
+const BITCAST: u64 = key(b"bitcast");
 const ELEMENT_POINTER: u64 = key(b"getelementptr");
 
 /// An instruction with the type of its result, `void` when it has none.
@@ -73,7 +83,16 @@ impl Parser<'_> {
         match key {
             LOAD => return self.load(mnemonic),
             STORE => return self.store(mnemonic),
-            CALL => return self.call(word),
+            CALL | TAIL => return self.call(word),
+            SELECT => return self.select(mnemonic),
+            FCMP => return self.compare_float(mnemonic),
+            SUB => return self.binary(BinaryOp::Sub, mnemonic),
+            SHL => return self.binary(BinaryOp::Shl, mnemonic),
+            AND => return self.binary(BinaryOp::And, mnemonic),
+            OR => return self.binary(BinaryOp::Or, mnemonic),
+            FSUB => return self.binary(BinaryOp::FSub, mnemonic),
+            TRUNC => return self.cast(CastOp::Trunc, mnemonic),
+            BITCAST => return self.cast(CastOp::BitCast, mnemonic),
             BR => return self.branch(),
             ADD => return self.binary(BinaryOp::Add, mnemonic),
             MUL => return self.binary(BinaryOp::Mul, mnemonic),
@@ -87,9 +106,7 @@ impl Parser<'_> {
             _ => {}
         }
         match word {
-            b"tail" | b"musttail" | b"notail" => self.call(word),
-            b"fcmp" => self.compare_float(mnemonic),
-            b"select" => self.select(mnemonic),
+            b"musttail" | b"notail" => self.call(word),
             b"ret" => self.return_value(),
             b"alloca" => self.alloca(mnemonic),
             b"extractvalue" => self.extract_value(mnemonic),
@@ -126,15 +143,7 @@ impl Parser<'_> {
     }
 
     fn arithmetic(&mut self, word: &[u8], mnemonic: Token) -> Result<Read> {
-        let frequent = match word {
-            b"sub" => Some(BinaryOp::Sub),
-            b"shl" => Some(BinaryOp::Shl),
-            b"and" => Some(BinaryOp::And),
-            b"or" => Some(BinaryOp::Or),
-            b"trunc" | b"bitcast" => None,
-            _ => BinaryOp::from_word(word),
-        };
-        if let Some(op) = frequent {
+        if let Some(op) = BinaryOp::from_word(word) {
             return self.binary(op, mnemonic);
         }
         if let Some(op) = CastOp::from_word(word) {

@@ -122,6 +122,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// [`key`] of the token.
+    #[inline]
     pub(super) fn key(&self, token: Token) -> u64 {
         let start = token.start as usize;
         let len = (token.end - token.start) as usize;
@@ -145,17 +146,20 @@ impl<'a> Lexer<'a> {
     }
 
     /// The byte that the token after the last one starts with, 0 at the end.
+    #[inline]
     pub(super) fn peek(&self) -> u8 {
         let mut ahead = Lexer { source: self.source, position: self.position };
         ahead.skip_space();
         ahead.byte(ahead.position)
     }
 
-    /// Skips what stands before a token: mostly one space or nothing.
+    /// Skips what stands before a token: mostly one space, nothing, or a line end with the indentation of instructions.
     #[inline(always)]
     fn skip_space(&mut self) {
-        if self.byte(self.position) == b' ' {
-            self.position += 1;
+        match self.byte(self.position) {
+            b' ' => self.position += 1,
+            b'\n' if self.byte(self.position + 1) == b' ' && self.byte(self.position + 2) == b' ' => self.position += 3,
+            _ => {}
         }
         if self.is(self.position, SPACE | COMMENT) {
             self.skip_more_space();
@@ -165,11 +169,14 @@ impl<'a> Lexer<'a> {
     #[inline(never)]
     fn skip_more_space(&mut self) {
         loop {
+            // Comments stand in column 50.
+            self.position = self.skip_chunks(self.position, |byte| byte == b' ');
             self.position = self.run(self.position, SPACE);
             match self.source.get(self.position) {
                 Some(b';') => {
-                    let rest = &self.source[self.position..];
-                    self.position += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                    let start = self.skip_chunks(self.position, |byte| byte != b'\n');
+                    let rest = &self.source[start..];
+                    self.position = start + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
                 }
                 Some(b'/') if self.byte(self.position + 1) == b'*' => {
                     let rest = &self.source[self.position..];
@@ -179,6 +186,15 @@ impl<'a> Lexer<'a> {
                 _ => return,
             }
         }
+    }
+
+    /// Goes on by sixteen bytes while all of them are so.
+    #[inline(always)]
+    fn skip_chunks(&self, at: usize, so: impl Fn(u8) -> bool) -> usize {
+        let rest = self.source.get(at..).unwrap_or(&[]);
+        let chunks = rest.chunks_exact(16);
+        // No early exit inside of a chunk, so that it is one comparison of vectors.
+        at + 16 * chunks.take_while(|chunk| chunk.iter().fold(true, |all, byte| all & so(*byte))).count()
     }
 
     /// The next token.
@@ -192,15 +208,20 @@ impl<'a> Lexer<'a> {
         let (kind, end) = match first {
             b',' | b'=' | b'(' | b')' | b'[' | b']' | b'{' | b'}' => (Kind::Punctuation(first), start + 1),
             b'a'..=b'z' => self.word(start),
+            b'%' => self.named(start, Kind::Local, Kind::LocalNumber),
+            b'0'..=b'9' => match self.run(start, DIGIT) {
+                end if matches!(self.byte(end), b'.' | b':' | b'x') => self.number(start),
+                end => (Kind::Integer, end),
+            },
             _ => self.scan(first, start),
         };
         self.position = if kind == Kind::Label { end + 1 } else { end };
         Token { kind, start: start as u32, end: end as u32 }
     }
 
+    #[inline(never)]
     fn scan(&self, first: u8, start: usize) -> (Kind, usize) {
         match first {
-            b'%' => self.named(start, Kind::Local, Kind::LocalNumber),
             b'@' => self.named(start, Kind::Global, Kind::GlobalNumber),
             b'!' => self.metadata(start),
             b'#' => match self.byte(start + 1) {
@@ -210,7 +231,7 @@ impl<'a> Lexer<'a> {
             },
             b'^' => (Kind::Summary, self.run(start + 1, DIGIT)),
             b'"' => self.text(start),
-            b'0'..=b'9' | b'+' => self.number(start),
+            b'+' => self.number(start),
             b'-' if self.is(start + 1, DIGIT) => self.number(start),
             b'$' if self.byte(start + 1) == b'"' || self.is(start + 1, WORD) => self.comdat(start),
             _ if CLASS[first as usize] & WORD_START != 0 => self.word(start),
@@ -252,6 +273,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    #[inline(always)]
     fn named(&self, start: usize, name: Kind, number: Kind) -> (Kind, usize) {
         match self.byte(start + 1) {
             b'"' => match self.quoted(start + 1) {
@@ -281,6 +303,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    #[inline(never)]
     fn number(&self, start: usize) -> (Kind, usize) {
         let signed = !self.is(start, DIGIT);
         let digits = start + usize::from(signed);

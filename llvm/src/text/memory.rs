@@ -4,7 +4,7 @@ use super::constants::Class;
 use super::instructions::Read;
 use super::lexer::Token;
 use super::parser::{Parser, Result};
-use crate::model::{Access, Alignment, Constant, Instruction, Name, Operand, Ordering, RmwOp, Type, TypeId};
+use crate::model::{Access, Alignment, Instruction, Name, Operand, Ordering, RmwOp, Type, TypeId};
 
 impl Parser<'_> {
     /// `, align N` if it is next; leaves a comma before metadata taken.
@@ -118,7 +118,7 @@ impl Parser<'_> {
         self.eat_word(b"inalloca");
         self.eat_word(b"swifterror");
         let ty = self.value_type()?;
-        let one = self.module.constants.intern(self.common.i32, Constant::Integer(1));
+        let one = self.recent_integer(self.common.i32, 1);
         let (mut count, mut align, mut space) = (Operand::from(one), Alignment::NONE, 0);
         while self.at_more() {
             self.bump();
@@ -132,7 +132,7 @@ impl Parser<'_> {
                 count = operand;
             }
         }
-        Ok((Instruction::Alloca { ty, count, align }, self.module.types.pointer(space)))
+        Ok((Instruction::Alloca { ty, count, align }, self.pointer_type(space)))
     }
 
     pub(super) fn element_pointer(&mut self, mnemonic: Token) -> Result<Read> {

@@ -4,7 +4,7 @@ use super::lexer::Kind;
 use super::parser::{Parser, Result};
 use crate::model::{ConstId, LocalMetadata, Metadata, MetadataId, MetadataRef, Name, Operand};
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     /// The entry of `!12`, made when it is new.
     fn metadata_number(&mut self) -> Result<MetadataId> {
         let token = self.take();
@@ -128,8 +128,20 @@ impl Parser<'_> {
     /// `!kind node`, as attached to functions, variables and instructions; the kind without `!`.
     pub(super) fn attachment(&mut self) -> Result<(Name, MetadataId)> {
         let token = self.take();
-        let kind = self.metadata_name(&self.source[token.start as usize + 1..token.end as usize]);
+        let kind = self.kind_name(&self.source[token.start as usize + 1..token.end as usize]);
         Ok((kind, self.metadata_node()?))
+    }
+
+    /// The name of a kind; a file has few of them.
+    fn kind_name(&mut self, bytes: &'a [u8]) -> Name {
+        let slot = bytes.len() % self.recent_kinds.len();
+        let (known, name) = self.recent_kinds[slot];
+        if known == bytes {
+            return name;
+        }
+        let name = self.metadata_name(bytes);
+        self.recent_kinds[slot] = (bytes, name);
+        name
     }
 
     /// A name with escapes `\hh`.

@@ -7,7 +7,9 @@ use rustc_hash::FxHashMap;
 use super::lexer::{Kind, Lexer, Token, unquote};
 use super::locals::Locals;
 use crate::ReadError;
-use crate::model::{AttributeSetId, ComdatId, ConstId, GlobalId, MetadataId, Module, Name, Operand, Type, TypeId};
+use crate::model::{
+    AttributeSetId, AttributeValue, ComdatId, ConstId, GlobalId, MetadataId, Module, Name, Operand, Type, TypeId,
+};
 
 /// How deep types, constants and inline metadata may be nested.
 const MAX_DEPTH: u32 = 200;
@@ -130,6 +132,18 @@ pub(super) struct Parser<'a> {
     pub(super) scratch_sets: Vec<PackedOption<AttributeSetId>>,
     /// Integer constants met lately, by value and type.
     pub(super) recent_integers: [(u64, TypeId, ConstId); 256],
+    /// Float constants met lately, by spelling and type.
+    pub(super) recent_floats: [(&'a [u8], TypeId, ConstId); 256],
+    /// Kinds of metadata met lately, by spelling.
+    pub(super) recent_kinds: [(&'a [u8], Name); 16],
+    /// `range(…)` by spelling: each mention is the same words.
+    pub(super) known_ranges: FxHashMap<&'a [u8], AttributeValue>,
+    /// By name: the address of the symbol, as a pointer to space 0.
+    pub(super) known_symbols: Vec<PackedOption<ConstId>>,
+    /// The set of `noundef` alone.
+    pub(super) noundef: Option<AttributeSetId>,
+    /// Pointers to the first spaces.
+    pointers: [PackedOption<TypeId>; 8],
     depth: u32,
 }
 
@@ -160,16 +174,24 @@ impl<'a> Parser<'a> {
             scratch_types: Vec::new(),
             scratch_sets: Vec::new(),
             recent_integers: [(0, common.void, ConstId::from_u32(0)); 256],
+            recent_floats: [(&[], common.void, ConstId::from_u32(0)); 256],
+            recent_kinds: [(&[], common.no_name); 16],
+            known_ranges: FxHashMap::default(),
+            known_symbols: Vec::new(),
+            noundef: None,
+            pointers: [None.into(); 8],
             depth: 0,
         }
     }
 
     /// The bytes of a token.
+    #[inline(always)]
     pub(super) fn bytes(&self, token: Token) -> &'a [u8] {
         &self.source[token.start as usize..token.end as usize]
     }
 
     /// The bytes of the next token.
+    #[inline(always)]
     pub(super) fn text(&self) -> &'a [u8] {
         self.bytes(self.token)
     }
@@ -194,12 +216,21 @@ impl<'a> Parser<'a> {
         self.lexer.peek()
     }
 
+    /// Goes on behind the place `end`, up to which the text is taken as one token.
+    pub(super) fn skip_to(&mut self, end: u32) {
+        self.token.end = end;
+        self.lexer.seek(end);
+        self.bump();
+    }
+
     /// The first eight bytes of the next token as a number.
+    #[inline(always)]
     pub(super) fn key(&self) -> u64 {
         self.lexer.key(self.token)
     }
 
     /// Whether a comma with something else than metadata behind it is next.
+    #[inline]
     pub(super) fn at_more(&self) -> bool {
         self.at(b',') && self.peek() != b'!'
     }
@@ -210,17 +241,23 @@ impl<'a> Parser<'a> {
     }
 
     /// An error at the next token.
+    #[cold]
+    #[inline(never)]
     pub(super) fn error<T>(&self, message: impl Into<String>) -> Result<T> {
         Err(self.error_at(self.token, message))
     }
 
     /// An error at a token.
+    #[cold]
+    #[inline(never)]
     pub(super) fn error_at(&self, token: Token, message: impl Into<String>) -> Box<ReadError> {
         let len = (token.end - token.start) as usize;
         Box::new(ReadError { message: message.into(), at: token.start as usize, len })
     }
 
     /// An error that says what was expected instead of the next token.
+    #[cold]
+    #[inline(never)]
     pub(super) fn expected<T>(&self, what: &str) -> Result<T> {
         let found = match self.token.kind {
             Kind::End => "the end of the text".to_owned(),
@@ -241,6 +278,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes this character if it is next.
+    #[inline(always)]
     pub(super) fn eat(&mut self, punctuation: u8) -> bool {
         let found = self.at(punctuation);
         if found {
@@ -250,16 +288,25 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes this character.
+    #[inline(always)]
     pub(super) fn expect(&mut self, punctuation: u8) -> Result<()> {
-        if self.eat(punctuation) { Ok(()) } else { self.expected(&format!("`{}`", char::from(punctuation))) }
+        if self.eat(punctuation) { Ok(()) } else { self.expected_character(punctuation) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expected_character(&self, punctuation: u8) -> Result<()> {
+        self.expected(&format!("`{}`", char::from(punctuation)))
     }
 
     /// Whether the next token is this word.
+    #[inline(always)]
     pub(super) fn at_word(&self, word: &[u8]) -> bool {
         self.token.kind == Kind::Word && self.text() == word
     }
 
     /// Takes this word if it is next.
+    #[inline(always)]
     pub(super) fn eat_word(&mut self, word: &[u8]) -> bool {
         let found = self.at_word(word);
         if found {
@@ -269,8 +316,15 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes this word.
+    #[inline(always)]
     pub(super) fn expect_word(&mut self, word: &str) -> Result<()> {
-        if self.eat_word(word.as_bytes()) { Ok(()) } else { self.expected(&format!("`{word}`")) }
+        if self.eat_word(word.as_bytes()) { Ok(()) } else { self.expected_word(word) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expected_word(&self, word: &str) -> Result<()> {
+        self.expected(&format!("`{word}`"))
     }
 
     /// Takes a word.
@@ -316,7 +370,13 @@ impl<'a> Parser<'a> {
     }
 
     /// The number of a token like `%12`, after its sigil.
+    #[inline]
     pub(super) fn sigil_number(&self, token: Token) -> Result<u32> {
+        let digits = &self.bytes(token)[1..];
+        // The lexer made sure that these are digits; nine of them always fit.
+        if (1..10).contains(&digits.len()) {
+            return Ok(digits.iter().fold(0, |number, digit| number * 10 + u32::from(digit.wrapping_sub(b'0') & 15)));
+        }
         let number = parse_number(&self.bytes(token)[1..]).and_then(|number| u32::try_from(number).ok());
         number.ok_or_else(|| self.error_at(token, "the number is too large"))
     }
@@ -329,10 +389,10 @@ impl<'a> Parser<'a> {
 
     /// The interned name of bytes that may be quoted.
     pub(super) fn name_of(&mut self, bytes: &[u8]) -> Name {
-        if bytes.first() == Some(&b'"') {
-            self.module.names.intern(&unquote(bytes))
-        } else {
-            self.module.names.intern(bytes)
+        match bytes {
+            [b'"', inner @ .., b'"'] if !inner.contains(&b'\\') => self.module.names.intern(inner),
+            [b'"', ..] => self.module.names.intern(&unquote(bytes)),
+            _ => self.module.names.intern(bytes),
         }
     }
 
@@ -354,11 +414,28 @@ impl<'a> Parser<'a> {
         Ok(number)
     }
 
-    /// `addrspace(N)` if it is next. `addrspace("A")` and the other letters name the space 0 of NVPTX.
-    pub(super) fn address_space(&mut self) -> Result<Option<u32>> {
-        if !self.eat_word(b"addrspace") {
-            return Ok(None);
+    /// `ptr addrspace(space)`.
+    pub(super) fn pointer_type(&mut self, space: u32) -> TypeId {
+        match self.pointers.get_mut(space as usize) {
+            Some(known) => match known.expand() {
+                Some(ty) => ty,
+                None => {
+                    let ty = self.module.types.pointer(space);
+                    *known = Some(ty).into();
+                    ty
+                }
+            },
+            None => self.module.types.pointer(space),
         }
+    }
+
+    /// `addrspace(N)` if it is next. `addrspace("A")` and the other letters name the space 0 of NVPTX.
+    #[inline(always)]
+    pub(super) fn address_space(&mut self) -> Result<Option<u32>> {
+        if self.eat_word(b"addrspace") { self.space_number() } else { Ok(None) }
+    }
+
+    fn space_number(&mut self) -> Result<Option<u32>> {
         self.expect(b'(')?;
         let space = if self.token.kind == Kind::Text {
             self.bump();

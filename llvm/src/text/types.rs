@@ -17,9 +17,14 @@ const MAX_BITS: u64 = 1 << 23;
 impl Parser<'_> {
     /// A type, `void` included.
     pub(super) fn ty(&mut self) -> Result<TypeId> {
-        if let Some(ty) = self.frequent_type() {
-            return Ok(ty);
+        match self.frequent_type() {
+            Some(ty) => Ok(ty),
+            None => self.other_type(),
         }
+    }
+
+    #[inline(never)]
+    fn other_type(&mut self) -> Result<TypeId> {
         self.nested(|parser| {
             let base = parser.plain_type()?;
             parser.pointee = None;
@@ -33,6 +38,7 @@ impl Parser<'_> {
     }
 
     /// Takes one of the types that are everywhere, unless something may follow that changes it.
+    #[inline(always)]
     fn frequent_type(&mut self) -> Option<TypeId> {
         if self.token.kind != Kind::Word {
             return None;
@@ -58,10 +64,18 @@ impl Parser<'_> {
 
     /// A type of values.
     pub(super) fn value_type(&mut self) -> Result<TypeId> {
+        // These are all types of values.
+        match self.frequent_type() {
+            Some(ty) => Ok(ty),
+            None => self.other_value_type(),
+        }
+    }
+
+    #[inline(never)]
+    fn other_value_type(&mut self) -> Result<TypeId> {
         let token = self.token;
-        let ty = self.ty()?;
+        let ty = self.other_type()?;
         match self.module.types.get(ty) {
-            Type::Pointer(_) | Type::Integer(_) | Type::Float => Ok(ty),
             Type::Void => Err(self.error_at(token, "a value cannot have the type `void`")),
             Type::Function { .. } => Err(self.error_at(token, "a value cannot have the type of a function")),
             _ => Ok(ty),
@@ -125,7 +139,7 @@ impl Parser<'_> {
                 self.bump();
                 return match self.address_space()? {
                     None => Ok(self.common.ptr),
-                    Some(space) => Ok(self.module.types.pointer(space)),
+                    Some(space) => Ok(self.pointer_type(space)),
                 };
             }
             b"target" => return self.target_type(),
@@ -233,7 +247,7 @@ impl Parser<'_> {
                 let space = self.address_space()?.unwrap_or(0);
                 self.expect(b'*')?;
                 self.pointee = Some(ty);
-                ty = self.module.types.pointer(space);
+                ty = self.pointer_type(space);
             } else if self.at(b'(') {
                 ty = self.function_type(ty)?;
                 self.pointee = None;
