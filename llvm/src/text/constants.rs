@@ -179,26 +179,28 @@ impl Parser<'_> {
     /// The address of the symbol that is next, as a pointer of type `ty`.
     fn global_constant(&mut self, ty: TypeId) -> Result<ConstId> {
         let token = self.token;
-        if ty == self.common.ptr && token.kind == Kind::Global {
-            return self.named_address(token);
-        }
         let Type::Pointer(space) = self.module.types.get(ty) else {
             return self.error(format!("a symbol cannot have the type {}", self.type_name(ty)));
         };
+        if token.kind == Kind::Global {
+            return self.named_address(ty, space);
+        }
         let id = self.global(space)?;
         self.address_in_space(id, ty, space, token)
     }
 
-    /// The address of a symbol by name, in space 0.
-    fn named_address(&mut self, token: Token) -> Result<ConstId> {
-        self.bump();
+    /// The address of the symbol of which the name is next.
+    fn named_address(&mut self, ty: TypeId, space: u32) -> Result<ConstId> {
+        let token = self.take();
         let name = self.sigil_name(token);
         let index = name.as_u32() as usize;
-        if let Some(known) = self.known_symbols.get(index).and_then(|known| known.expand()) {
+        if let Some(known) = self.known_symbols.get(index).and_then(|known| known.expand())
+            && self.module.constants.ty(known) == ty
+        {
             return Ok(known);
         }
-        let id = self.global_named(name, 0, token.start);
-        let address = self.address_in_space(id, self.common.ptr, 0, token)?;
+        let id = self.global_named(name, space, token.start);
+        let address = self.address_in_space(id, ty, space, token)?;
         if self.known_symbols.len() <= index {
             self.known_symbols.resize(index + 1, None.into());
         }

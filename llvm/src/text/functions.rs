@@ -409,6 +409,13 @@ impl Parser<'_> {
         known.into_iter().filter_map(|other| self.pending_blocks.remove(&other)).flatten().collect()
     }
 
+    /// The value `%12` if it is known and of type `ty`.
+    #[inline]
+    pub(super) fn known_value(&self, token: Token, ty: TypeId) -> Option<ValueId> {
+        let value = self.locals.number(self.sigil_number(token).ok()?)?.value()?;
+        (self.locals.body.values[value].ty == ty).then_some(value)
+    }
+
     /// The value `%name` or `%12` that `token` is, of type `ty`.
     pub(super) fn local(&mut self, token: Token, ty: TypeId) -> Result<ValueId> {
         let (known, key) = self.local_entry(token)?;

@@ -159,7 +159,14 @@ impl Parser<'_> {
     /// A value of type `ty`.
     pub(super) fn operand(&mut self, ty: TypeId) -> Result<Operand> {
         match self.token.kind {
-            Kind::Local | Kind::LocalNumber => {
+            Kind::LocalNumber => {
+                let token = self.take();
+                match self.known_value(token, ty) {
+                    Some(value) => Ok(value.into()),
+                    None => Ok(self.local(token, ty)?.into()),
+                }
+            }
+            Kind::Local => {
                 let token = self.take();
                 Ok(self.local(token, ty)?.into())
             }

@@ -341,23 +341,22 @@ pub(super) fn unquote(quoted: &[u8]) -> Vec<u8> {
     let inner = inner.strip_suffix(b"\"").unwrap_or(inner);
     let mut bytes = Vec::with_capacity(inner.len());
     let mut at = 0;
-    while at < inner.len() {
+    while let Some(plain) = inner[at..].iter().position(|byte| *byte == b'\\') {
+        bytes.extend_from_slice(&inner[at..at + plain]);
+        at += plain;
         let hex = |offset: usize| inner.get(at + offset).and_then(|c| char::from(*c).to_digit(16));
-        match (inner[at], hex(1), hex(2)) {
-            (b'\\', Some(high), Some(low)) => {
+        match (hex(1), hex(2)) {
+            (Some(high), Some(low)) => {
                 bytes.push((high * 16 + low) as u8);
                 at += 3;
             }
-            (b'\\', _, _) if inner.get(at + 1) == Some(&b'\\') => {
+            _ => {
                 bytes.push(b'\\');
-                at += 2;
-            }
-            (byte, _, _) => {
-                bytes.push(byte);
-                at += 1;
+                at += if inner.get(at + 1) == Some(&b'\\') { 2 } else { 1 };
             }
         }
     }
+    bytes.extend_from_slice(&inner[at..]);
     bytes
 }
 

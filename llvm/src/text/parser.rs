@@ -138,7 +138,7 @@ pub(super) struct Parser<'a> {
     pub(super) recent_kinds: [(&'a [u8], Name); 16],
     /// `range(…)` by spelling: each mention is the same words.
     pub(super) known_ranges: FxHashMap<&'a [u8], AttributeValue>,
-    /// By name: the address of the symbol, as a pointer to space 0.
+    /// By name: the address of the symbol.
     pub(super) known_symbols: Vec<PackedOption<ConstId>>,
     /// The set of `noundef` alone.
     pub(super) noundef: Option<AttributeSetId>,
