@@ -54,6 +54,8 @@ fn read(path: &str, repeat: u32) -> Result<String, String> {
 
 /// Seconds that this thread has run, on Linux.
 fn processor_time() -> Option<f64> {
+    // The system brings the figure up to date when the thread gives the processor away, else only at its ticks.
+    std::thread::sleep(std::time::Duration::from_micros(1));
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
 }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::lexer::{Kind, key};
 use super::numbers;
-use super::parser::{Parser, Result};
+use super::parser::{MAX_SPELLING, Parser, Result};
 use crate::model::{Attribute, AttributeSetId, AttributeValue, Type, TypeId};
 
 /// Bits of `memory(…)`: 1 reads, 2 writes, two bits a place: argument memory, inaccessible memory, other, errno.
@@ -20,9 +20,6 @@ mod memory {
 
 /// The sets of a function or call: a group or two.
 pub(super) type AttributeSets = SmallVec<[AttributeSetId; 4]>;
-
-/// The longest spelling of a range that is remembered.
-const MAX_RANGE: usize = 64;
 
 const NOUNDEF: u64 = key(b"noundef");
 const I1: u64 = key(b"i1");
@@ -336,16 +333,17 @@ impl Parser<'_> {
 
     /// A range; one in the same spelling as before is skipped and has the same words.
     fn known_range(&mut self) -> Result<AttributeValue> {
-        let rest = &self.source[self.token.start as usize..];
-        let end = rest.iter().take(MAX_RANGE).position(|byte| *byte == b')');
+        let start = self.token.start;
+        let rest = &self.source[start as usize..];
+        let end = rest.iter().take(MAX_SPELLING).position(|byte| *byte == b')');
         let text = end.map_or(&[][..], |end| &rest[..end + 1]);
         if let Some(known) = self.known_ranges.get(text).copied() {
-            self.skip_to(self.token.start + text.len() as u32);
+            self.skip_to(start + text.len() as u32);
             return Ok(known);
         }
         let range = self.range()?;
-        // A comment may have hidden the end.
-        if !text.is_empty() && !text.contains(&b';') && !text.contains(&b'/') {
+        // A comment may have a parenthesis.
+        if self.previous_end == start + text.len() as u32 {
             self.known_ranges.insert(text, range);
         }
         Ok(range)

@@ -4,7 +4,7 @@ use cranelift_entity::packed_option::PackedOption;
 
 use super::lexer::{Kind, Token, key, unquote};
 use super::numbers;
-use super::parser::{Parser, PendingBlock, Result, parse_number};
+use super::parser::{Parser, PendingBlock, Result, parse_number, spelling_slot};
 use crate::model::{
     Assembly, BinaryOp, BlockAddress, CastOp, ConstId, Constant, Flags, FloatPredicate, GlobalId, IntPredicate, Type,
     TypeId,
@@ -102,8 +102,8 @@ impl Parser<'_> {
     /// The float constant of the next token; most have been met shortly before, in the same spelling.
     fn recent_float(&mut self, ty: TypeId) -> Result<ConstId> {
         let text = self.text();
-        let slot = (self.key() ^ self.token_tail()).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
-        let (known, known_type, id) = self.recent_floats[slot as usize];
+        let slot = spelling_slot(text);
+        let (known, known_type, id) = self.recent_floats[slot];
         if known_type == ty && known == text {
             self.bump();
             return Ok(id);
@@ -112,14 +112,8 @@ impl Parser<'_> {
         let decimal = self.token.kind == Kind::Float;
         let bits = if decimal { numbers::decimal(text, kind) } else { numbers::hexadecimal(text, kind) };
         let id = self.float_constant(ty, bits)?;
-        self.recent_floats[slot as usize] = (text, ty, id);
+        self.recent_floats[slot] = (text, ty, id);
         Ok(id)
-    }
-
-    /// The last eight bytes of the next token as a number.
-    fn token_tail(&self) -> u64 {
-        let text = self.text();
-        key(&text[text.len().saturating_sub(8)..])
     }
 
     /// The integer constant; most have been met shortly before.

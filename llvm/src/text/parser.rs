@@ -4,7 +4,7 @@ use cranelift_entity::EntityRef;
 use cranelift_entity::packed_option::PackedOption;
 use rustc_hash::FxHashMap;
 
-use super::lexer::{Kind, Lexer, Token, unquote};
+use super::lexer::{Kind, Lexer, Token, key, unquote};
 use super::locals::Locals;
 use crate::ReadError;
 use crate::model::{
@@ -13,6 +13,9 @@ use crate::model::{
 
 /// How deep types, constants and inline metadata may be nested.
 const MAX_DEPTH: u32 = 200;
+
+/// The longest spelling of several tokens that is remembered.
+pub(super) const MAX_SPELLING: usize = 64;
 
 /// Result of every part of the reader. The error is boxed to keep the good case small.
 pub(super) type Result<T> = std::result::Result<T, Box<ReadError>>;
@@ -134,6 +137,8 @@ pub(super) struct Parser<'a> {
     pub(super) recent_integers: [(u64, TypeId, ConstId); 256],
     /// Float constants met lately, by spelling and type.
     pub(super) recent_floats: [(&'a [u8], TypeId, ConstId); 256],
+    /// Types in brackets met lately, by spelling.
+    pub(super) recent_types: [(&'a [u8], TypeId); 256],
     /// Kinds of metadata met lately, by spelling.
     pub(super) recent_kinds: [(&'a [u8], Name); 16],
     /// `range(…)` by spelling: each mention is the same words.
@@ -175,6 +180,7 @@ impl<'a> Parser<'a> {
             scratch_sets: Vec::new(),
             recent_integers: [(0, common.void, ConstId::from_u32(0)); 256],
             recent_floats: [(&[], common.void, ConstId::from_u32(0)); 256],
+            recent_types: [(&[], common.void); 256],
             recent_kinds: [(&[], common.no_name); 16],
             known_ranges: FxHashMap::default(),
             known_symbols: Vec::new(),
@@ -487,6 +493,16 @@ impl<'a> Parser<'a> {
             None => "a symbol without name".to_owned(),
         }
     }
+}
+
+/// Where a spelling is remembered in a table of 256 entries: by its first and last bytes.
+#[inline]
+pub(super) fn spelling_slot(text: &[u8]) -> usize {
+    let bits = match (text.first_chunk(), text.last_chunk()) {
+        (Some(first), Some(last)) => u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(32),
+        _ => key(text),
+    };
+    (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
 }
 
 /// A decimal number without sign.

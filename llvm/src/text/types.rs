@@ -1,7 +1,7 @@
 //! Types. Typed pointers, which files before LLVM 15 have, become opaque ones.
 
 use super::lexer::{Kind, key};
-use super::parser::{Parser, Result, parse_number};
+use super::parser::{MAX_SPELLING, Parser, Result, parse_number, spelling_slot};
 use crate::model::{Name, Type, TypeId};
 
 const PTR: u64 = key(b"ptr");
@@ -14,7 +14,7 @@ const FLOAT: u64 = key(b"float");
 /// The widest integer.
 const MAX_BITS: u64 = 1 << 23;
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     /// A type, `void` included.
     pub(super) fn ty(&mut self) -> Result<TypeId> {
         match self.frequent_type() {
@@ -95,8 +95,7 @@ impl Parser<'_> {
                 let number = self.sigil_number(token)?;
                 Ok(self.numbered_type(number))
             }
-            Kind::Punctuation(b'[') => self.array_type(),
-            Kind::Punctuation(b'<') => self.vector_or_packed_struct(),
+            Kind::Punctuation(b'[' | b'<') => self.bracketed_type(),
             Kind::Punctuation(b'{') => {
                 let fields = self.fields()?;
                 Ok(self.module.types.structure(false, &fields))
@@ -163,6 +162,39 @@ impl Parser<'_> {
             Some(_) => self.error("an integer type has from 1 to 8388608 bits"),
             None => self.expected("a type"),
         }
+    }
+
+    /// An array, vector or packed struct; one in the same spelling as shortly before is skipped.
+    fn bracketed_type(&mut self) -> Result<TypeId> {
+        let start = self.token.start;
+        let text = self.bracketed_text();
+        let slot = spelling_slot(text);
+        let (known, ty) = self.recent_types[slot];
+        if known == text && !text.is_empty() {
+            self.skip_to(start + text.len() as u32);
+            return Ok(ty);
+        }
+        let ty = if self.at(b'[') { self.array_type()? } else { self.vector_or_packed_struct()? };
+        // Comments and quoted names may have brackets.
+        if self.previous_end == start + text.len() as u32 {
+            self.recent_types[slot] = (text, ty);
+        }
+        Ok(ty)
+    }
+
+    /// From the bracket that is next to the one that closes it, when that is near.
+    fn bracketed_text(&self) -> &'a [u8] {
+        let rest = &self.source[self.token.start as usize..];
+        let mut open = 0;
+        for (index, byte) in rest.iter().take(MAX_SPELLING).enumerate() {
+            match byte {
+                b'[' | b'<' => open += 1,
+                b']' | b'>' if open == 1 => return &rest[..index + 1],
+                b']' | b'>' => open -= 1,
+                _ => {}
+            }
+        }
+        &[]
     }
 
     fn array_type(&mut self) -> Result<TypeId> {
