@@ -24,7 +24,7 @@ fn optimize(module: &mut Module) {
 fn execute(module: &Module, kernel: FuncId) -> (Result<Outcome, Failure>, Vec<Buffer>) {
     let func = &module.funcs[kernel];
     let argument = |(index, param): (usize, &ptxc_ir::Param)| {
-        let layout = module.layout_of(param.attrs.byval.unwrap_or(param.ty));
+        let layout = module.param_layout(param);
         match param.ty {
             ptxc_ir::MemType::Value(ty) if ty.is_ptr() && layout.size == 8 => Argument::buffer(0),
             _ => Argument::Bytes((0..layout.size).map(|i| (i as u8).wrapping_mul(37) ^ index as u8).collect()),

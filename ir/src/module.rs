@@ -211,6 +211,9 @@ pub enum Symbol {
     Func(FuncId),
 }
 
+/// The largest alignment of a parameter, in bytes (PTX ISA 5.1.6).
+const MAX_PASSED_ALIGN: u64 = 128;
+
 /// Deepest nesting of aggregates.
 pub const MAX_AGG_DEPTH: u32 = 64;
 
@@ -228,6 +231,8 @@ pub struct Module {
     symbols: FxHashMap<String, Symbol>,
     /// Source files by number.
     pub files: Vec<(u32, String)>,
+    /// Symbols that stay although nothing in the module needs them, in the order in which they were named.
+    pub used: Vec<Symbol>,
 }
 
 impl Module {
@@ -310,6 +315,27 @@ impl Module {
         match ty {
             MemType::Value(ty) => MemLayout { size: ty.size(), align: ty.align() },
             MemType::Agg(id) => self.aggregates[id].layout,
+        }
+    }
+
+    /// Size and alignment of a parameter or result of a memory type, as functions and kernels pass it: those of the type,
+    /// but a vector takes the next power of two of its size and is aligned to it (up to 128, the most that PTX has).
+    pub fn layout_as_passed(&self, ty: MemType) -> MemLayout {
+        match ty {
+            MemType::Value(ty) if ty.is_vector() => {
+                let size = ty.size().max(1).next_power_of_two();
+                MemLayout { size, align: size.min(MAX_PASSED_ALIGN) }
+            }
+            _ => self.layout_of(ty),
+        }
+    }
+
+    /// Size and alignment of the bytes that a launch gives for a kernel's parameter: the object's for one by value,
+    /// otherwise as [`Module::layout_as_passed`] says.
+    pub fn param_layout(&self, param: &Param) -> MemLayout {
+        match param.attrs.byval {
+            Some(inner) => self.layout_of(inner),
+            None => self.layout_as_passed(param.ty),
         }
     }
 

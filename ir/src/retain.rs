@@ -41,6 +41,16 @@ impl Module {
         globals.values_mut().filter_map(|global| global.init.as_mut()).for_each(|init| numbers.rewrite_init(init));
         self.funcs = funcs;
         self.globals = globals;
+        self.used.retain_mut(|symbol| match symbol {
+            Symbol::Func(id) => {
+                *id = numbers.funcs[*id];
+                !id.is_reserved_value()
+            }
+            Symbol::Global(id) => {
+                *id = numbers.globals[*id];
+                !id.is_reserved_value()
+            }
+        });
         self.rename_symbols(|symbol| match symbol {
             Symbol::Func(id) => Some(numbers.funcs[id]).filter(|id| !id.is_reserved_value()).map(Symbol::Func),
             Symbol::Global(id) => Some(numbers.globals[id]).filter(|id| !id.is_reserved_value()).map(Symbol::Global),

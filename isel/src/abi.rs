@@ -94,7 +94,7 @@ fn object(module: &Module, ty: MemType, attrs: &ParamAttrs, kind: FuncKind) -> O
     }
     let mut leaves = Vec::new();
     module.for_each_leaf(ty, 0, &mut |ty, offset| leaves.push(Leaf { ty, offset: clamp(offset) }));
-    let layout = module.layout_of(ty);
+    let layout = module.layout_as_passed(ty);
     let decl = match ty {
         MemType::Value(ty) => match scalar_type(ty, kind) {
             Some(reg) => {

@@ -178,14 +178,14 @@ enum Work<'m> {
     Init(&'m Init),
 }
 
-/// Follows all uses from the symbols for which `func_is_root` and `global_is_root` hold.
+/// Follows all uses from the module's list of used symbols and those for which `func_is_root` and `global_is_root` hold.
 pub fn needed(
     module: &Module,
     func_is_root: impl Fn(&Function) -> bool,
     global_is_root: impl Fn(&Global) -> bool,
 ) -> Needed {
     let mut needed = Needed::default();
-    let mut work: Vec<Work<'_>> = Vec::new();
+    let mut work: Vec<Work<'_>> = module.used.iter().copied().map(Work::Symbol).collect();
     let funcs = module.funcs.iter().filter(|(_, func)| func_is_root(func));
     work.extend(funcs.map(|(id, _)| Work::Symbol(Symbol::Func(id))));
     let globals = module.globals.iter().filter(|(_, global)| global_is_root(global));

@@ -155,7 +155,8 @@ impl<'a> Prepared<'a> {
         let mut arguments = Vec::new();
         for (param, operand) in func.sig.params.iter().zip(&step.arguments) {
             let ty = param.attrs.byval.unwrap_or(param.ty);
-            arguments.push(self.argument(module, ty, operand)?);
+            let size = module.param_layout(param).size;
+            arguments.push(self.argument(module, ty, size, operand)?);
         }
         let block = self.sizes(&step.block)?.or(func.attrs.reqntid).unwrap_or([1; 3]);
         let cluster = self.sizes(&step.cluster)?.or(func.attrs.reqnctapercluster).unwrap_or([1; 3]);
@@ -166,7 +167,8 @@ impl<'a> Prepared<'a> {
         Ok(launch)
     }
 
-    fn argument(&self, module: &Module, ty: MemType, operand: &Operand) -> Result<Argument, Error> {
+    /// The argument for a parameter of this type that is passed in so many bytes.
+    fn argument(&self, module: &Module, ty: MemType, size: u64, operand: &Operand) -> Result<Argument, Error> {
         if let Operand::Buffer(array, offset, span) = operand {
             let is_pointer = matches!(ty, MemType::Value(ty) if ty.is_ptr());
             if !is_pointer {
@@ -180,8 +182,7 @@ impl<'a> Prepared<'a> {
             let offset = (elements * size as i128) as u64;
             return Ok(Argument::Buffer { index, offset });
         }
-        let layout = module.layout_of(ty);
-        let mut bytes = vec![0u8; layout.size as usize];
+        let mut bytes = vec![0u8; size as usize];
         let mut leaves = Vec::new();
         module.for_each_leaf(ty, 0, &mut |leaf, offset| {
             let size = leaf.scalar().size();

@@ -497,6 +497,8 @@ fn launch(rng: &mut Rng, facts: &Facts, block: [u32; 3], scalars: Vec<Passed>) -
     let mut arguments: Vec<Argument> = (0..3).map(Argument::buffer).collect();
     for passed in scalars {
         let size = match passed {
+            // As `Module::layout_as_passed` has it.
+            Passed::Value(ty) if ty.is_vector() => ty.size().next_power_of_two(),
             Passed::Value(ty) => ty.size(),
             _ => 32,
         };

@@ -181,7 +181,7 @@ fn parameters(
     for (number, (param, argument)) in sig.params.iter().zip(&launch.arguments).enumerate() {
         let bytes = buffers::argument(argument, buffers_at)?;
         let ty = param.attrs.byval.unwrap_or(param.ty);
-        let layout = module.layout_of(ty);
+        let layout = module.param_layout(param);
         if layout.size != bytes.len() as u64 {
             return Err(format!("argument {number} has {} bytes, its parameter {}", bytes.len(), layout.size));
         }

@@ -11,7 +11,9 @@ mod names;
 use std::fmt::{self, Write as _};
 
 use crate::entities::{AggId, FuncId};
-use crate::module::{FuncAttrs, FuncKind, Function, Global, GlobalKind, Linkage, Module, ParamAttrs, Signature};
+use crate::module::{
+    FuncAttrs, FuncKind, Function, Global, GlobalKind, Linkage, Module, ParamAttrs, Signature, Symbol,
+};
 use crate::types::{AggDef, MemType, Space};
 use names::{FuncNames, TypeNames, quoted_bytes, write_name};
 
@@ -72,6 +74,16 @@ impl<'m> Printer<'m> {
         }
         for global in self.module.globals.values() {
             self.global(global);
+        }
+        for symbol in &self.module.used {
+            let name = match symbol {
+                Symbol::Global(id) => self.module.globals.get(*id).map(|global| &global.name),
+                Symbol::Func(id) => self.module.funcs.get(*id).map(|func| &func.name),
+            };
+            if let Some(name) = name {
+                write_name(&mut self.out, "used @", name);
+                self.put("\n");
+            }
         }
         for func in self.module.funcs.values() {
             if !self.out.is_empty() {

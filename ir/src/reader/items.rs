@@ -14,7 +14,7 @@ use crate::types::{MemType, Space, Type};
 
 const KEYWORDS: &[&str] = &[
     "type", "file", "global", "const", "shared", "texture", "surface", "sampler", "kernel", "func", "declare",
-    "internal", "weak", "common", "extern",
+    "internal", "weak", "common", "extern", "used",
 ];
 
 /// True when the tokens at `at` can only be the start of an item: a keyword followed by what must follow it.
@@ -27,7 +27,9 @@ fn is_item_start(src: &Source, at: usize) -> bool {
     match src.lexeme(*token) {
         "type" => next == Kind::Local,
         "file" => next == Kind::Number,
-        "global" | "const" | "shared" | "texture" | "surface" | "sampler" | "kernel" | "func" => next == Kind::Symbol,
+        "global" | "const" | "shared" | "texture" | "surface" | "sampler" | "kernel" | "func" | "used" => {
+            next == Kind::Symbol
+        }
         "declare" | "internal" | "weak" | "common" | "extern" => next == Kind::Word,
         _ => next == Kind::Symbol,
     }
@@ -83,6 +85,7 @@ pub(super) struct Items<'s, 'a> {
     symbols: FxHashMap<Cow<'a, str>, Token>,
     bodies: Vec<PendingBody<'a>>,
     inits: Vec<PendingInit>,
+    used: Vec<(Cow<'a, str>, Token)>,
 }
 
 /// Reads all items of the source.
@@ -99,6 +102,7 @@ pub(super) fn read(src: &Source<'_>, errors: &mut Vec<ReadError>) -> (Module, Sp
         symbols: FxHashMap::default(),
         bodies: Vec::new(),
         inits: Vec::new(),
+        used: Vec::new(),
     };
     let ranges = split(src);
     for types in [true, false] {
@@ -120,6 +124,12 @@ pub(super) fn read(src: &Source<'_>, errors: &mut Vec<ReadError>) -> (Module, Sp
 
 impl<'a> Items<'_, 'a> {
     fn bodies_and_inits(&mut self, errors: &mut Vec<ReadError>) {
+        for (name, token) in std::mem::take(&mut self.used) {
+            match self.cx.module.symbol(&name) {
+                Some(symbol) => self.cx.module.used.push(symbol),
+                None => errors.push(ReadError::new(format!("there is no `@{}`", clip(&name)), token.span())),
+            }
+        }
         for pending in std::mem::take(&mut self.inits) {
             let mut c = Cursor::new(self.src, pending.tokens.0, pending.tokens.1);
             let ty = self.cx.module.globals[pending.global].ty;
@@ -165,6 +175,7 @@ impl<'a> Items<'_, 'a> {
             }
             "type" => return self.type_item(c),
             "file" => return self.file_item(c),
+            "used" => return self.used_item(c),
             _ => return self.symbol_item(c, token, Linkage::Visible, token),
         };
         let keyword = c.expect(Kind::Word, "`global`, `const`, `shared`, `kernel` or `func`")?;
@@ -228,6 +239,14 @@ impl<'a> Items<'_, 'a> {
         }
         self.cx.module.files.push((number, path));
         Ok(())
+    }
+
+    /// `used @name`: looked up when all symbols are known.
+    fn used_item(&mut self, c: &mut Cursor<'_, 'a>) -> PResult<()> {
+        let token = c.expect(Kind::Symbol, "an `@name`")?;
+        let name = c.name(token)?;
+        self.used.push((name, token));
+        c.finish("used")
     }
 
     /// Takes a symbol's name, which must be new.

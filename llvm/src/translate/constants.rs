@@ -1,6 +1,7 @@
 //! Constants as addresses and numbers, without instructions: what initializers and instructions have in common.
 
 use super::types::MAX_DEPTH;
+use super::values::same_number;
 use super::{Context, Fault, Result, Symbol};
 use crate::model::{BinaryOp, CastOp, ConstId, Constant, GlobalKind, Type, TypeId};
 
@@ -36,7 +37,14 @@ impl Context<'_> {
                 Some(pointer) => self.address(*pointer, depth + 1)?,
                 None => None,
             },
-            Constant::Cast { op: CastOp::BitCast | CastOp::AddrSpaceCast, value } => self.address(value, depth + 1)?,
+            Constant::Cast { op: CastOp::BitCast, value } => self.address(value, depth + 1)?,
+            Constant::Cast { op: CastOp::AddrSpaceCast, value } => {
+                let address = self.address(value, depth + 1)?;
+                // What number another number becomes is known when the program runs; symbols keep their space.
+                address.filter(|a| {
+                    a.symbol != Symbol::None || self.cast_keeps_number(constants.ty(value), constants.ty(id))
+                })
+            }
             Constant::Cast { op: CastOp::IntToPtr, value } => match self.source.constants.get(value) {
                 // To an integer and back is the same pointer.
                 Constant::Cast { op: CastOp::PtrToInt | CastOp::PtrToAddr, value } => self.address(value, depth + 1)?,
@@ -53,6 +61,27 @@ impl Context<'_> {
             }
             _ => None,
         })
+    }
+
+    /// Whether a cast between these pointer types leaves every address the number that it is.
+    fn cast_keeps_number(&self, from: TypeId, to: TypeId) -> bool {
+        let space = |ty| match self.source.types.get(ty) {
+            Type::Pointer(number) => self.space(number).ok(),
+            _ => None,
+        };
+        same_number(space(from), space(to))
+    }
+
+    /// Whether a pointer constant is a number (null, mostly) that is cast to a space where it is another number.
+    pub fn casts_number(&self, id: ConstId) -> bool {
+        let constants = &self.source.constants;
+        match constants.get(id) {
+            Constant::Cast { op: CastOp::AddrSpaceCast, value } => {
+                matches!(self.address(value, 0), Ok(Some(Address { symbol: Symbol::None, .. })))
+                    && !self.cast_keeps_number(constants.ty(value), constants.ty(id))
+            }
+            _ => false,
+        }
     }
 
     fn is_pointer(&self, ty: TypeId) -> bool {

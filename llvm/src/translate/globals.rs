@@ -1,9 +1,12 @@
 //! Symbols: variables and what functions are declared as.
 
-use ptxc_ir::{Global as IrGlobal, GlobalKind as IrKind, Init, Linkage as IrLinkage, Space, Type as IrType};
+use ptxc_ir::{
+    Global as IrGlobal, GlobalKind as IrKind, Init, Linkage as IrLinkage, Space, Symbol as IrSymbol, Type as IrType,
+};
 
-use super::{Context, Fault, Result, Symbol};
-use crate::model::{Global, GlobalId, GlobalKind, Linkage};
+use super::constants::Address;
+use super::{Context, Fault, Message, Result, Symbol};
+use crate::model::{Constant, Global, GlobalId, GlobalKind, Linkage};
 
 /// Variables that tell LLVM something and are no data of the program.
 const NO_DATA: &[&str] = &[
@@ -41,6 +44,62 @@ impl Context<'_> {
                 faults.push(fault.at(global.at));
             }
         }
+    }
+
+    /// Says what the module's target has that is not NVPTX's.
+    pub fn check_target(&mut self, faults: &mut Vec<Fault>) {
+        let source = self.source;
+        let layout = source.data_layout.map(|text| self.text(text)).unwrap_or_default();
+        if layout.split('-').any(|entry| entry == "E") {
+            faults.push(Fault::new("the data layout is big-endian (`E`); GPUs are little-endian"));
+        }
+        let triple = source.triple.map(|text| self.text(text)).unwrap_or_default();
+        if !matches!(triple.split('-').next(), Some("" | "nvptx" | "nvptx64")) {
+            let text = format!("the module is for `{triple}`, not for nvptx64: sizes and calls may not be as meant");
+            self.warnings.push(Message { text, at: None });
+        }
+    }
+
+    /// Keeps the members of `@llvm.used` and `@llvm.compiler.used`; warns of aliases that others might want.
+    pub fn keep_used(&mut self) {
+        let source = self.source;
+        for id in source.order.iter().copied() {
+            let global = &source.globals[id];
+            let name = global.name.map(|name| self.text(name)).unwrap_or_default();
+            match &global.kind {
+                GlobalKind::Variable(variable) if matches!(name.as_str(), "llvm.used" | "llvm.compiler.used") => {
+                    let Some(list) = variable.initializer.expand() else { continue };
+                    let Constant::Aggregate(members) = source.constants.get(list) else { continue };
+                    for member in source.constants.list(members) {
+                        let symbol = match self.address(*member, 0) {
+                            Ok(Some(Address { symbol: Symbol::Variable(id), .. })) => IrSymbol::Global(id),
+                            Ok(Some(Address { symbol: Symbol::Function(id), .. })) => IrSymbol::Func(id),
+                            _ => continue,
+                        };
+                        if !self.module.used.contains(&symbol) && !self.is_declared_only(symbol) {
+                            self.module.used.push(symbol);
+                        }
+                    }
+                }
+                GlobalKind::Alias(_) | GlobalKind::IFunc(_)
+                    if !matches!(global.linkage, Linkage::Internal | Linkage::Private) =>
+                {
+                    let text =
+                        format!("the alias `{name}` is used in this module only: the PTX has no symbol of that name");
+                    self.warn(global.at, text);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a symbol is a declaration, of which nothing is to be kept.
+    fn is_declared_only(&self, symbol: IrSymbol) -> bool {
+        let linkage = match symbol {
+            IrSymbol::Global(id) => self.module.globals[id].linkage,
+            IrSymbol::Func(id) => self.module.funcs[id].linkage,
+        };
+        linkage == IrLinkage::Extern
     }
 
     /// A name for a symbol that no other has.

@@ -174,6 +174,12 @@ impl Context<'_> {
         };
         let size = self.layout.of(source, ty)?.store;
         let Some(address) = self.address(pointer, 0)? else {
+            if self.casts_number(pointer) {
+                return Err(Fault::new(
+                    "the initializer casts null or a number to another address space: \
+                     what address that is cannot be known before the program runs",
+                ));
+            }
             return Err(Fault::new(
                 "the initializer is computed in a way that cannot be known before the program runs",
             ));

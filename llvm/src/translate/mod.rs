@@ -152,7 +152,9 @@ pub fn translate(source: &Module, options: Options) -> std::result::Result<Trans
         kernel_pointers_are_global: !text(source.triple).ends_with("nvcl"),
     };
     let mut faults = Vec::new();
+    context.check_target(&mut faults);
     context.declare_symbols(&mut faults);
+    context.keep_used();
     context.initialize_variables(&mut faults);
     context.translate_bodies(&mut faults);
     if faults.is_empty() {

@@ -8,6 +8,13 @@ use super::types::MAX_DEPTH;
 use super::{Fault, Result, Symbol};
 use crate::model::{ConstId, Constant, GlobalKind, Instruction, Operand, OperandKind, Type, TypeId};
 
+/// Whether an address is the same number in both spaces. Generic addresses of shared, local, constant and parameter
+/// memory lie in windows, of which the space's address 0 is the base; those of global memory are the same.
+pub(super) fn same_number(a: Option<Space>, b: Option<Space>) -> bool {
+    let plain = |space| matches!(space, Some(Space::Generic | Space::Global));
+    a == b || plain(a) && plain(b)
+}
+
 impl Writer<'_, '_> {
     /// The LLVM type of an operand.
     pub fn type_of(&self, operand: Operand) -> Result<TypeId> {
@@ -91,8 +98,8 @@ impl Writer<'_, '_> {
         }
         if let Some(ConstData::Bits(0)) = self.b.func.dfg.as_const(value)
             && own.is_ptr()
+            && same_number(own.space(), ty.space())
         {
-            // Null stays null; what PTX's cvta makes of it differs by space, LLVM folds it.
             return self.b.bits(ty, 0);
         }
         let generic = ty.with_scalar(IrType::PTR);
