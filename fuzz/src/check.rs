@@ -7,7 +7,7 @@ use ptxc::pipeline;
 use ptxc_interp::launch::Buffer;
 use ptxc_targets::Target;
 
-use crate::program::{Ending, Program, difference, emulate, interpret};
+use crate::program::{Ending, MOST_STEPS, Program, STEPS, difference, emulate, interpret};
 use crate::steps;
 
 /// What was found.
@@ -91,11 +91,11 @@ enum Outcome {
     Wrong(Finding),
 }
 
-/// Compares an ending with the buffers that are expected. Code that takes more steps may be as good: nothing is known.
+/// Compares an ending with the buffers that are expected.
 fn judge(ending: Ending, expected: &[Buffer]) -> Result<Option<String>, String> {
     match ending {
         Ending::Finished(actual) => difference(expected, &actual).map_or(Ok(None), Err),
-        Ending::TooLong => Ok(None),
+        Ending::TooLong => Err(format!("no end after {MOST_STEPS} steps")),
         Ending::NotExecuted(what) => Ok(Some(what)),
         Ending::Failed(error) => Err(error),
     }
@@ -108,15 +108,15 @@ fn run_list(program: &Program, list: &[&str], expected: &[Buffer], target: Targe
         let last = index + 1 == list.len();
         let ended = if *step == steps::PTX {
             caught(|| steps::compile(&program.module, list.get(..index).unwrap_or(&[]), target))
-                .and_then(|text| caught(|| Ok(emulate(&text, &program.launch, &program.buffers))))
+                .and_then(|text| caught(|| Ok(Some(emulate(&text, &program.launch, &program.buffers)))))
         } else {
             let compares = each || last || *step == pipeline::LEGALIZE;
             caught(|| steps::apply(&mut module, step, target)).and_then(|()| match compares {
-                true => caught(|| Ok(interpret(&module, &program.launch, &program.buffers))),
-                false => Ok(Ending::TooLong),
+                true => caught(|| Ok(Some(interpret(&module, &program.launch, &program.buffers, MOST_STEPS)))),
+                false => Ok(None),
             })
         };
-        match ended.and_then(|ending| judge(ending, expected)) {
+        match ended.and_then(|ending| ending.map_or(Ok(None), |ending| judge(ending, expected))) {
             Ok(None) => {}
             Ok(Some(what)) if *step == steps::PTX => return Outcome::NotExecuted(what),
             Ok(Some(what)) | Err(what) => {
@@ -137,7 +137,7 @@ pub fn check<'s>(program: &Program, lists: &[impl AsRef<[&'s str]>]) -> Verdict 
     let Ok(target) = program.target.parse::<Target>() else {
         return Verdict::Undefined(format!("there is no target {}", program.target));
     };
-    let reference = caught(|| Ok(interpret(&program.module, &program.launch, &program.buffers)));
+    let reference = caught(|| Ok(interpret(&program.module, &program.launch, &program.buffers, STEPS)));
     let expected = match reference.unwrap_or_else(Ending::Failed) {
         Ending::Finished(buffers) => buffers,
         Ending::TooLong => return Verdict::TooLong,

@@ -9,8 +9,10 @@ use crate::features::Features;
 /// Targets that programs are compiled for: what they need of the machine differs.
 pub const TARGETS: &[&str] = &["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"];
 
-/// Most steps of an execution, counted per warp.
-const STEPS: u64 = 400_000;
+/// Most steps of a program, counted per warp.
+pub const STEPS: u64 = 50_000;
+/// Most steps of what the compiler makes of one: a division of 128 bits is a loop. More is taken for a loop without end.
+pub const MOST_STEPS: u64 = 10_000_000;
 
 /// A program with a defined result: what its buffers hold after the launch.
 #[derive(Clone)]
@@ -42,15 +44,14 @@ pub enum Ending {
     Failed(String),
 }
 
-/// Limits of the executions.
-pub fn limits() -> Options {
-    Options { step_limit: STEPS, ..Options::default() }
+fn limits(steps: u64) -> Options {
+    Options { step_limit: steps, ..Options::default() }
 }
 
-/// Interprets a module on the program's launch and buffers.
-pub fn interpret(module: &Module, launch: &Launch, buffers: &[Buffer]) -> Ending {
+/// Interprets a module on the program's launch and buffers, for at most so many steps.
+pub fn interpret(module: &Module, launch: &Launch, buffers: &[Buffer], steps: u64) -> Ending {
     let mut buffers = buffers.to_vec();
-    let result = ir::run(module, launch, &mut buffers, &limits());
+    let result = ir::run(module, launch, &mut buffers, &limits(steps));
     if let Ok(outcome) = &result {
         if let Some(warning) = outcome.warnings.first() {
             return Ending::Failed(warning.clone());
@@ -68,7 +69,7 @@ pub fn interpret(module: &Module, launch: &Launch, buffers: &[Buffer]) -> Ending
 pub fn emulate(text: &str, launch: &Launch, buffers: &[Buffer]) -> Ending {
     let mut buffers = buffers.to_vec();
     match ptx::Program::read(text) {
-        Ok(program) => ending(ptx::run(&program, launch, &mut buffers, &limits()), buffers),
+        Ok(program) => ending(ptx::run(&program, launch, &mut buffers, &limits(MOST_STEPS)), buffers),
         Err(error) => Ending::Failed(format!("the emulator does not read the PTX: {error}")),
     }
 }

@@ -36,12 +36,21 @@ impl Body<'_> {
             let slot = self.rng.below(room as usize) as u64;
             return (self.offset(area.base, slot * step), step);
         }
-        let index = self.index(slots.max(1));
+        let mut index = self.index(slots.max(1));
+        let mut base = area.base;
+        if self.once_in(4) {
+            // Back from the end, by a negative index.
+            base = self.offset(base, slots * step);
+            let slots = self.int(Type::I32, slots as i64);
+            index = self.op(Opcode::Sub, &[index, slots]);
+        }
+        let negative = base != area.base;
         let wide = self.once_in(2);
-        let index = if wide { self.convert(Opcode::Zext, index, Type::I64) } else { index };
+        let extend = if negative { Opcode::Sext } else { Opcode::Zext };
+        let index = if wide { self.convert(extend, index, Type::I64) } else { index };
         let over = MemType::Value(Type::int((step * 8) as u32));
         let flags = if self.features.flags && self.once_in(3) { Flags::INBOUNDS } else { Flags::EMPTY };
-        let mut at = self.emit(Opcode::Gep, flags, Type::INVALID, &[area.base, index], Extra::Gep(over));
+        let mut at = self.emit(Opcode::Gep, flags, Type::INVALID, &[base, index], Extra::Gep(over));
         if room > slots && self.once_in(2) {
             // What the power of two leaves at the end.
             let rest = self.rng.below((room - slots + 1) as usize) as u64;
