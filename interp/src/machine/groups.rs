@@ -4,8 +4,9 @@
 //! meet again at the first place that all reach. Groups at the same position of the same frame become one. A group
 //! that runs very long alone lets others have a turn: lanes may wait for each other.
 
-/// Steps that a group runs while others could, before they have a turn.
-const PATIENCE: u64 = 1 << 11;
+/// Steps that a group runs while others could, before they have a turn: more than the loops of a wide division take, so that
+/// lanes that are merely slower are waited for.
+const PATIENCE: u64 = 1 << 16;
 
 /// What a group does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
