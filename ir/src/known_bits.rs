@@ -215,9 +215,15 @@ fn register_bits(name: &str, attrs: &FuncAttrs) -> Option<Bits> {
         b'z' => Some(2),
         _ => None,
     };
+    // Of the largest block only the product of the three numbers is promised: 256, 1, 1 lets blocks of 16 by 16 through.
     let limit = |axis: usize| {
         let general = [1024, 1024, 64][axis];
-        attrs.reqntid.or(attrs.maxntid).map_or(general, |n| general.min(n[axis].max(1)))
+        let promised = match (attrs.reqntid, attrs.maxntid) {
+            (Some(exact), _) => exact[axis],
+            (None, Some(most)) => most.iter().copied().fold(1, u32::saturating_mul),
+            (None, None) => general,
+        };
+        general.min(promised.max(1))
     };
     let most = match name {
         "%tid.x" | "%tid.y" | "%tid.z" => limit(axis(name)?) - 1,
