@@ -1,10 +1,12 @@
-//! Turns `isa/*.isa` into static tables.
+//! Turns `isa/*.isa` and `models/*.model` into static tables.
 
+mod classes;
 mod compile;
 mod emit;
 mod error;
 mod expression;
 mod forms;
+mod models;
 mod operands;
 mod requirement;
 mod rows;
@@ -16,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     println!("cargo::rerun-if-changed=isa");
+    println!("cargo::rerun-if-changed=models");
     println!("cargo::rerun-if-changed=build");
     if let Err(error) = generate() {
         eprintln!("{error}");
@@ -79,7 +82,22 @@ fn generate() -> Result<(), Error> {
     requirements.write(&mut text);
     emit::forms(&forms, &code, &tokens, &mut text);
     error::write(&out.join("tables.rs"), &text)?;
+    error::write(&out.join("models.rs"), &machine_models(&targets, &tokens, &forms)?)?;
     error::write(&out.join("tok.rs"), &tokens.constants())
+}
+
+/// The tables of classes and machine models.
+fn machine_models(targets: &[rows::Target], tokens: &tokens::Tokens, forms: &[compile::Form]) -> Result<String, Error> {
+    let folder = Path::new("models");
+    let mut heads: Vec<u16> =
+        forms.iter().flat_map(|form| &form.slots[0].alternatives).map(|(piece, _)| tokens.number(piece)).collect();
+    heads.sort_unstable();
+    heads.dedup();
+    let classes = classes::Classes::read(&folder.join("classes.model"), tokens, &heads)?;
+    let mut text = String::new();
+    classes.write(tokens, &mut text);
+    models::Models::read(folder, targets, &classes)?.write(&mut text);
+    Ok(text)
 }
 
 /// Every piece that any form or group has.

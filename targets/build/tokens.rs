@@ -26,6 +26,11 @@ impl Tokens {
         self.texts.get(text).copied().unwrap_or(u16::MAX)
     }
 
+    /// The text of the piece with that number.
+    pub fn text(&self, number: u16) -> &str {
+        self.texts.iter().find(|(_, other)| **other == number).map_or("", |(text, _)| text)
+    }
+
     pub fn len(&self) -> usize {
         self.texts.len()
     }

@@ -13,6 +13,7 @@
 //! - [`Statement`] is one PTX statement, read from text and written back; a [`Checker`] tells whether
 //!   a target takes it, [`check_module`] does so for a whole PTX file.
 //! - [`entries`] and [`variants`] show what the tables say of an instruction.
+//! - [`timing::Model`] tells what an instruction costs on a machine, and what a multiprocessor holds.
 //! - [`sample`] makes statements from the tables, for tests.
 
 mod catalogue;
@@ -26,6 +27,7 @@ mod form;
 mod lanes;
 mod matching;
 mod module;
+mod occupancy;
 mod opcode;
 mod operands;
 pub mod sample;
@@ -33,6 +35,7 @@ mod special;
 mod statement;
 mod tables;
 mod target;
+pub mod timing;
 mod token;
 mod types;
 
