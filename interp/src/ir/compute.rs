@@ -177,11 +177,8 @@ fn integers(step: &Step, width: u32, bits: u64, a: &Lanes, b: &Lanes, r: &mut La
     poison
 }
 
-/// Executes any step that only computes.
+/// Executes a step that only computes and has no tight loop.
 pub fn execute(at: &mut At<'_>) -> Result<(), Stop> {
-    if let Some(kind) = at.step.fast {
-        return fast(kind, at);
-    }
     match at.step.op.shape() {
         Shape::Unary if at.step.op == Opcode::Freeze => {
             per_element(at, |at, lane, e| Ok(Some(at.read(at.arg(0)?, e, lane).unwrap_or(0))))

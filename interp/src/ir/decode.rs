@@ -14,23 +14,7 @@ use smallvec::SmallVec;
 use super::integer;
 use super::program::{CONSTANT, Code, Fast, LANES, Lanes, More, Step, Target, Val, is_plain_single};
 use super::target;
-use crate::memory::CODE_WINDOW;
-
-/// Bytes between the addresses of functions.
-const FUNCTION_STRIDE: u64 = 16;
-
-/// The address of a function.
-pub fn function_address(func: FuncId) -> u64 {
-    CODE_WINDOW + FUNCTION_STRIDE * (u64::from(func.as_u32()) + 1)
-}
-
-/// The function with this address.
-pub fn function_at(address: u64, module: &Module) -> Option<FuncId> {
-    let offset = address.checked_sub(CODE_WINDOW)?;
-    let index = (offset / FUNCTION_STRIDE).checked_sub(1)?;
-    let id = FuncId::from_u32(u32::try_from(index).ok()?);
-    (offset % FUNCTION_STRIDE == 0 && module.funcs.is_valid(id)).then_some(id)
-}
+use crate::machine::function_address;
 
 /// Addresses of the globals, each in its own space.
 pub type Addresses = SecondaryMap<GlobalId, u64>;
@@ -169,7 +153,7 @@ impl Decoder<'_> {
             Some(ConstData::Global(global, offset)) => {
                 push(self.addresses[*global].wrapping_add_signed(*offset).into(), false)
             }
-            Some(ConstData::Func(func)) => push(function_address(*func).into(), false),
+            Some(ConstData::Func(func)) => push(function_address(func.as_u32() as usize).into(), false),
             Some(ConstData::Vector(elements)) => {
                 for element in elements.clone() {
                     self.constant(element);

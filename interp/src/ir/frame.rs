@@ -1,32 +1,26 @@
 //! The values of one call, for all lanes that make it together.
 
 use super::program::{CONSTANT, Code, LANES, Lanes, Val};
-use crate::machine::lanes;
+use crate::machine::write;
 
 /// The values of one call. Slots are written before they are read, as definitions dominate uses.
 #[derive(Clone, Default, Debug)]
 pub struct Frame {
-    /// Number of the function's code.
-    pub code: usize,
     /// Slots.
     pub slots: Vec<Lanes>,
     /// Lanes of each slot that are poison.
     pub poison: Vec<u32>,
-    /// The caller's frame and the call's position in it.
-    pub caller: Option<(usize, u32)>,
-    /// Lanes that have not returned.
-    pub live: u32,
-    /// Calls below this one.
-    pub depth: u32,
-    /// Heights of the lanes' stacks at the call.
-    pub marks: Option<Box<Lanes>>,
+    /// Registers of the target operation that is executed.
+    pub scratch: Vec<Lanes>,
 }
 
 impl Frame {
-    /// A frame for a function's code.
-    pub fn new(index: usize, code: &Code, live: u32) -> Frame {
-        let slots = vec![[0; LANES]; code.slots];
-        Frame { code: index, slots, poison: vec![0; code.slots], caller: None, live, depth: 0, marks: None }
+    /// Makes room for the values of a function.
+    pub fn clear(&mut self, code: &Code) {
+        self.slots.clear();
+        self.slots.resize(code.slots, [0; LANES]);
+        self.poison.clear();
+        self.poison.resize(code.slots, 0);
     }
 
     /// A slot's lanes and which of them are poison.
@@ -43,14 +37,7 @@ impl Frame {
     /// Writes the lanes of `mask`.
     #[inline]
     pub fn set(&mut self, slot: u32, values: &Lanes, poison: u32, mask: u32) {
-        let to = &mut self.slots[slot as usize];
-        if mask == u32::MAX {
-            *to = *values;
-        } else {
-            for lane in lanes(mask) {
-                to[lane] = values[lane];
-            }
-        }
+        write(&mut self.slots[slot as usize], values, mask);
         let old = &mut self.poison[slot as usize];
         *old = (*old & !mask) | (poison & mask);
     }

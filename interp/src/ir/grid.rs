@@ -3,16 +3,14 @@
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ptxc_ir::{AggDef, FuncId, FuncKind, GlobalKind, Init, Linkage, MemType, Module, Space, Symbol};
 
-use super::decode::{Addresses, decode, function_address};
+use super::decode::{Addresses, decode};
+use super::interpreter::Interpreter;
 use super::program::Code;
-use super::warp::Interpreter;
 use crate::launch::{Buffer, Failure, Launch, Options, Outcome};
 use crate::machine::grid::failure;
-use crate::machine::{self, buffers};
+use crate::machine::variables::{self, Variable};
+use crate::machine::{self, buffers, function_address};
 use crate::memory::{Block, Fault, Memory, to_generic};
-
-/// Most bytes of shared memory of a block, with the gaps between variables.
-const MOST_SHARED: u64 = 256 << 10;
 
 /// Runs a launch to its end; the buffers are what the launch's arguments point into.
 ///
@@ -64,43 +62,25 @@ fn decode_all(module: &Module, addresses: &Addresses) -> (Vec<Code>, Vec<Option<
     (codes, code_of)
 }
 
-/// Gives every global its address; lays out shared memory.
+/// Gives every global its address and its initial contents; lays out shared memory.
 fn globals(module: &Module, launch: &Launch, memory: &mut Memory) -> Result<(Addresses, Block), String> {
-    let mut addresses: Addresses = SecondaryMap::new();
-    let mut shared = memory.shared_layout();
-    let mut dynamic = 16;
-    for (id, global) in module.globals.iter() {
+    let places = module.globals.values().map(|global| {
         let size = module.layout_of(global.ty).size;
-        if size > 1 << 30 {
-            return Err(format!("@{} has {size} bytes", global.name));
-        }
-        addresses[id] = match global.kind {
-            GlobalKind::Variable(Space::Shared) if global.linkage == Linkage::Extern => {
-                dynamic = dynamic.max(global.align);
-                0
-            }
-            GlobalKind::Variable(Space::Shared) => {
-                if size > MOST_SHARED {
-                    return Err(format!("@{} has {size} bytes of shared memory", global.name));
-                }
-                shared.allocate(size, global.align)
-            }
-            GlobalKind::Variable(Space::Const) => memory.allocate_const(size, global.align),
-            _ => memory.allocate_global(&global.name, size, global.align),
+        let space = match global.kind {
+            GlobalKind::Variable(space) => space,
+            _ => Space::Global,
         };
+        let dynamic = space == Space::Shared && global.linkage == Linkage::Extern;
+        Variable { name: &global.name, space, size, align: global.align, dynamic }
+    });
+    let (placed, shared) = variables::place(places, launch.dynamic_shared, memory)?;
+    let mut addresses: Addresses = SecondaryMap::new();
+    for (id, address) in module.globals.keys().zip(placed) {
+        addresses[id] = address;
     }
-    if shared.len() + u64::from(launch.dynamic_shared) > MOST_SHARED {
-        return Err(format!("a block has more than {MOST_SHARED} bytes of shared memory"));
-    }
-    let start = shared.allocate(launch.dynamic_shared.into(), dynamic);
     for (id, global) in module.globals.iter() {
         let space = match global.kind {
-            GlobalKind::Variable(Space::Shared) => {
-                if global.linkage == Linkage::Extern {
-                    addresses[id] = start;
-                }
-                continue;
-            }
+            GlobalKind::Variable(Space::Shared) => continue,
             GlobalKind::Variable(Space::Const) => Space::Const,
             _ => Space::Global,
         };
@@ -125,7 +105,7 @@ fn initial(module: &Module, addresses: &Addresses, ty: MemType, init: &Init, out
         Init::Bits(bits) => put(out, *bits),
         Init::Zero | Init::Poison => {}
         Init::Bytes(bytes) => out.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from),
-        Init::Func(func) => put(out, function_address(*func).into()),
+        Init::Func(func) => put(out, function_address(func.index()).into()),
         Init::Global { global, offset, generic } => {
             let space = match module.globals[*global].kind {
                 GlobalKind::Variable(space) if *generic => space,

@@ -1,7 +1,7 @@
 //! The interpreter of the IR: whole launches, with divergence, barriers and poison.
 //!
 //! Functions are decoded once into flat code (module `program`); a warp executes a step for all its lanes at a time
-//! (module `warp`). Undefined behaviour is an error with its place: access out of bounds, misaligned, races, poison in
+//! (module `interpreter`). Undefined behaviour is an error with its place: access out of bounds, misaligned, races, poison in
 //! addresses, conditions and divisors, division by zero, barriers that part, broken promises (`uniform`, `assume`,
 //! `unreachable`). Reading memory that was never written is a warning. Not found are broken `inbounds`, `noalias`,
 //! `readonly`, `nonnull` and `invariant`. Target operations do what the emulator of PTX does with the instruction (module
@@ -19,12 +19,12 @@ mod grid;
 mod integer;
 #[cfg(test)]
 mod integer_tests;
+mod interpreter;
 mod program;
 mod target;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod warp;
 
 pub use grid::run;
 use ptxc_ir::{Extra, Module};

@@ -17,9 +17,9 @@ use super::compute::At;
 use super::decode::Addresses;
 use super::frame::Frame;
 use super::program::{Code, LANES, Lanes, Val};
-use crate::machine::{Arrival, Identity, Stop, World, lanes};
+use crate::machine::{Arrival, Flow, Identity, Stop, World, lanes, odd};
 use crate::memory::to_generic;
-use crate::ptx::{self, Base, Constant, Constants, Flow, Instruction, Operand, Register, Slot, Symbol};
+use crate::ptx::{self, Base, Constant, Constants, Instruction, Operand, Register, Slot, Symbol};
 
 /// Most groups of operands within each other.
 const MAX_DEPTH: u32 = 8;
@@ -55,14 +55,6 @@ impl fmt::Debug for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Operation").field("arguments", &self.arguments).field("results", &self.results).finish()
     }
-}
-
-/// What follows from executing one.
-pub enum Done {
-    /// The emulator's word.
-    Flow(Flow),
-    /// The guard does not hold for some lanes: they go on, these come back alone.
-    Part(u32),
 }
 
 struct Builder<'a> {
@@ -282,28 +274,24 @@ fn unload(frame: &mut Frame, val: Val, from: &[Lanes], poison: u32, mask: u32) {
     }
 }
 
-/// Executes one. `scratch` is overwritten.
+/// Executes one for the lanes of `active`, which becomes those for which its guard holds.
 pub fn execute(
     op: &Operation,
     at: &mut At<'_>,
+    active: &mut u32,
     who: &mut Identity,
     world: &mut World<'_>,
-    scratch: &mut Vec<Lanes>,
-) -> Result<Done, Stop> {
-    let mut active = at.mask;
+) -> Result<Flow, Stop> {
     if let Some((index, negated)) = op.guard {
-        let held = super::access::all_lanes(at, at.arg(index)?, "the guard")?;
-        let held = held.iter().enumerate().fold(0u32, |m, (lane, v)| m | (*v as u32 & 1) << lane);
-        active &= if negated { !held } else { held };
-        skip(op, at, at.mask & !active)?;
-        if active == 0 {
-            return Ok(Done::Flow(Flow::Next));
-        }
-        // Lanes that may have to wait come back as a group of their own.
-        if active != at.mask && op.effects.intersects(Effects::CONVERGENT | Effects::BARRIER) {
-            return Ok(Done::Part(active));
+        let held = odd(&super::access::all_lanes(at, at.arg(index)?, "the guard")?);
+        *active &= if negated { !held } else { held };
+        skip(op, at, at.mask & !*active)?;
+        if *active == 0 {
+            return Ok(Flow::Next);
         }
     }
+    let active = *active;
+    let mut scratch = std::mem::take(&mut at.frame.scratch);
     scratch.clear();
     scratch.extend_from_slice(&op.template);
     let mut poison = 0;
@@ -312,7 +300,7 @@ pub fn execute(
         poison |= load(at.frame, at.code, val, scratch.get_mut(*slot as usize..).unwrap_or_default());
     }
     let poison = settle(op, who, poison, active)?;
-    let mut inner = ptx::At { slots: scratch.as_mut_slice(), mask: active, who, world };
+    let mut inner = ptx::At { slots: &mut scratch, mask: active, who, world };
     let flow = (op.operation.execute)(&mut inner)?;
     let written = match flow {
         Flow::Next => active,
@@ -324,7 +312,8 @@ pub fn execute(
         let val = at.result(*index)?;
         unload(at.frame, val, scratch.get(*slot as usize..).unwrap_or_default(), poison, written);
     }
-    Ok(Done::Flow(flow))
+    at.frame.scratch = scratch;
+    Ok(flow)
 }
 
 /// Which lanes' results are poison when these arguments are.

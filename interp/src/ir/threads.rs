@@ -5,44 +5,21 @@ use ptxc_ir::{Opcode, Shape};
 use super::access::all_lanes;
 use super::compute::At;
 use super::program::{LANES, More};
-use crate::machine::{Identity, Stop, World, lanes};
-
-/// How far the threads of a group get.
-pub enum Together {
-    /// These lanes have executed it.
-    Done(u32),
-    /// Lanes that are named are missing.
-    Missing,
-}
-
-/// Which of the group's lanes execute a step together: those that one lane's mask names.
-fn party(at: &At<'_>, who: &Identity) -> Result<Option<u32>, Stop> {
-    let Some(last) = at.step.args.last() else { return Ok(Some(at.mask)) };
-    let masks = all_lanes(at, *last, "the mask")?;
-    let Some(first) = lanes(at.mask).next() else { return Ok(None) };
-    let named = masks[first] as u32;
-    if named >> first & 1 == 0 {
-        return Err(Stop::lane(format!("the mask {named:#x} does not name the thread itself"), first));
-    }
-    // Threads that have exited, or never were, are not waited for.
-    let named = named & who.live;
-    if named & !at.mask != 0 {
-        return Ok(None);
-    }
-    match lanes(named).find(|lane| masks[*lane] as u32 & who.live != named) {
-        Some(lane) => Err(Stop::lane("the threads of the mask give different masks", lane)),
-        None => Ok(Some(named)),
-    }
-}
+use crate::machine::{Flow, Identity, Shuffle, Stop, Vote, World, lanes, odd, party};
 
 /// Executes a step of the lanes that meet at it.
-pub fn execute(at: &mut At<'_>, who: &mut Identity) -> Result<Together, Stop> {
+pub fn execute(at: &mut At<'_>, who: &mut Identity) -> Result<Flow, Stop> {
+    let all = at.mask;
     if at.step.op == Opcode::ActiveMask {
         let out = at.result(0)?;
-        at.frame.set(out.slot, &[at.mask.into(); LANES], 0, at.mask);
-        return Ok(Together::Done(at.mask));
+        at.frame.set(out.slot, &[all.into(); LANES], 0, all);
+        return Ok(Flow::Next);
     }
-    let Some(party) = party(at, who)? else { return Ok(Together::Missing) };
+    let party = match at.step.args.last() {
+        Some(last) => party(&all_lanes(at, *last, "the mask")?, all, who.live)?,
+        None => Some(all),
+    };
+    let Some(party) = party else { return Ok(Flow::Meet) };
     let mut at = At { step: at.step, code: at.code, frame: at.frame, mask: party };
     who.meet(party);
     match at.step.op.shape() {
@@ -60,7 +37,7 @@ pub fn execute(at: &mut At<'_>, who: &mut Identity) -> Result<Together, Stop> {
         }
         _ => return Err(Stop::new("this instruction is not interpreted")),
     }
-    Ok(Together::Done(party))
+    Ok(Flow::together(party, all))
 }
 
 /// PTX ISA 9.7.9.6. A lane outside the party gives poison.
@@ -68,23 +45,17 @@ fn shuffle(at: &mut At<'_>) -> Result<(), Stop> {
     let (value, out) = (at.arg(0)?, at.result(0)?);
     let numbers = all_lanes(at, at.arg(1)?, "the lane")?;
     let clamps = all_lanes(at, at.arg(2)?, "the clamp")?;
+    let mode = match at.step.op {
+        Opcode::ShflUp => Shuffle::Up,
+        Opcode::ShflDown => Shuffle::Down,
+        Opcode::ShflBfly => Shuffle::Butterfly,
+        _ => Shuffle::Index,
+    };
     let mut sources = [0usize; LANES];
     let mut inside = 0u32;
     for lane in lanes(at.mask) {
-        let (number, clamp) = (numbers[lane] as u32 & 31, clamps[lane] as u32 & 31);
-        let segment = clamps[lane] as u32 >> 8 & 31;
-        let me = lane as u32;
-        let last = (me & segment) | (clamp & !segment);
-        let (source, valid) = match at.step.op {
-            Opcode::ShflUp => (me.wrapping_sub(number), me as i32 - number as i32 >= last as i32),
-            Opcode::ShflDown => (me + number, me + number <= last),
-            Opcode::ShflBfly => (me ^ number, me ^ number <= last),
-            _ => {
-                let source = (me & segment) | (number & !segment);
-                (source, source <= last)
-            }
-        };
-        sources[lane] = if valid { source as usize & 31 } else { lane };
+        let (source, valid) = mode.source(lane, numbers[lane] as u32, clamps[lane] as u32);
+        sources[lane] = source;
         inside |= u32::from(valid) << lane;
     }
     let slots = value.slots();
@@ -110,13 +81,13 @@ fn shuffle(at: &mut At<'_>) -> Result<(), Stop> {
 
 fn vote(at: &mut At<'_>) -> Result<(), Stop> {
     let predicates = all_lanes(at, at.arg(0)?, "the predicate")?;
-    let votes = lanes(at.mask).fold(0u32, |v, lane| v | (predicates[lane] as u32 & 1) << lane);
-    let result = match at.step.op {
-        Opcode::VoteAll => u32::from(votes == at.mask),
-        Opcode::VoteAny => u32::from(votes != 0),
-        Opcode::VoteUni => u32::from(votes == 0 || votes == at.mask),
-        _ => votes,
+    let mode = match at.step.op {
+        Opcode::VoteAll => Vote::All,
+        Opcode::VoteAny => Vote::Any,
+        Opcode::VoteUni => Vote::Uniform,
+        _ => Vote::Ballot,
     };
+    let result = mode.result(odd(&predicates) & at.mask, at.mask);
     let out = at.result(0)?;
     at.frame.set(out.slot, &[result.into(); LANES], 0, at.mask);
     Ok(())

@@ -1,13 +1,13 @@
 //! A launch: thread blocks in turns, barriers.
 
-use super::{Engine, LANES, State, Stop, Team, World};
+use super::{Engine, Group, LANES, State, Stop, Team, Warp, World};
 use crate::asynchronous::{Asynchronous, Trouble};
 use crate::launch::{Failure, Launch, Options, Outcome};
 use crate::memory::{Block, Memory};
 
-struct Running<W> {
+struct Running<V> {
     team: Team,
-    warps: Vec<W>,
+    warps: Vec<Warp<V>>,
 }
 
 struct Grid<'a, E: Engine> {
@@ -52,7 +52,7 @@ impl<E: Engine> Grid<'_, E> {
         let clusters = volume(self.launch.grid) / size;
         let places = (self.options.resident / size).clamp(1, clusters.max(1));
         let mut next = 0;
-        let mut running: Vec<Vec<Running<E::Warp>>> = (0..places).map(|_| Vec::new()).collect();
+        let mut running: Vec<Vec<Running<E::Values>>> = (0..places).map(|_| Vec::new()).collect();
         loop {
             let mut busy = false;
             let mut steps = 0;
@@ -81,7 +81,7 @@ impl<E: Engine> Grid<'_, E> {
         }
     }
 
-    fn start(&mut self, cluster: usize, first: usize, size: usize) -> Vec<Running<E::Warp>> {
+    fn start(&mut self, cluster: usize, first: usize, size: usize) -> Vec<Running<E::Values>> {
         let Launch { grid, block, cluster: shape, .. } = self.launch;
         let threads: u32 = block.iter().product();
         let across = [grid[0] / shape[0], grid[1] / shape[1]];
@@ -97,7 +97,7 @@ impl<E: Engine> Grid<'_, E> {
             let team = Team { slot, number, id, rank, live: threads, ..Team::default() };
             let warp = |w: u32| {
                 let count = (threads - w * LANES as u32).min(LANES as u32);
-                self.engine.warp(w * LANES as u32, u32::MAX >> (LANES as u32 - count))
+                Warp::new(self.engine, w * LANES as u32, u32::MAX >> (LANES as u32 - count))
             };
             out.push(Running { team, warps: (0..threads.div_ceil(LANES as u32)).map(warp).collect() });
         }
@@ -105,7 +105,7 @@ impl<E: Engine> Grid<'_, E> {
     }
 
     /// All threads of a cluster have exited: what they have begun ends too.
-    fn end(&mut self, cluster: Vec<Running<E::Warp>>) -> Result<(), Failure> {
+    fn end(&mut self, cluster: Vec<Running<E::Values>>) -> Result<(), Failure> {
         for block in cluster {
             let ended = self.asynchronous.end_block(block.team.slot, self.memory);
             ended
@@ -121,12 +121,12 @@ impl<E: Engine> Grid<'_, E> {
     }
 
     /// A turn of every warp of a block; gives the steps done.
-    fn turn(&mut self, block: &mut Running<E::Warp>) -> Result<u64, Failure> {
+    fn turn(&mut self, block: &mut Running<E::Values>) -> Result<u64, Failure> {
         let mut total = 0;
         for index in 0..block.warps.len() {
             let Running { team, warps } = block;
             let warp = &mut warps[index];
-            if self.engine.groups(warp).list.is_empty() {
+            if warp.groups.list.is_empty() {
                 continue;
             }
             let engine = self.engine;
@@ -140,7 +140,7 @@ impl<E: Engine> Grid<'_, E> {
                 warned: &mut self.warned,
                 describe: &|place| engine.describe(place),
             };
-            match engine.run(warp, &mut world, self.options.slice) {
+            match warp.run(engine, &mut world, self.options.slice) {
                 Ok(steps) => total += u64::from(steps),
                 Err(stop) => return Err(self.fail(stop, warp, team)),
             }
@@ -153,16 +153,16 @@ impl<E: Engine> Grid<'_, E> {
                     let barrier = State::Barrier(arrival.number);
                     // What a thread has synchronized with, those that meet it have. Who of the others arrived before is
                     // not kept, so any thread of the block counts.
-                    let synchronized = warps.iter_mut().any(|warp| self.engine.identity(warp).synchronized != 0);
+                    let synchronized = warps.iter_mut().any(|warp| warp.who.synchronized != 0);
                     for warp in warps.iter_mut() {
                         self.release(
                             warp,
                             team.epoch,
                             |state| state == barrier,
                             |engine, warp, group| {
-                                engine.pass(warp, group, arrival);
+                                warp.pass(engine, group, arrival);
                                 if synchronized {
-                                    engine.identity(warp).synchronized |= group.mask;
+                                    warp.who.synchronized |= group.mask;
                                 }
                             },
                         );
@@ -177,32 +177,32 @@ impl<E: Engine> Grid<'_, E> {
     /// Lets groups go on that wait and whose state is one of these.
     fn release(
         &self,
-        warp: &mut E::Warp,
+        warp: &mut Warp<E::Values>,
         epoch: u32,
         which: impl Fn(State) -> bool,
-        pass: impl Fn(&E, &mut E::Warp, super::Group),
+        pass: impl Fn(&E, &mut Warp<E::Values>, Group),
     ) {
-        for index in 0..self.engine.groups(warp).list.len() {
-            let group = self.engine.groups(warp).list[index];
+        for index in 0..warp.groups.list.len() {
+            let group = warp.groups.list[index];
             if which(group.state) {
                 pass(self.engine, warp, group);
-                let group = &mut self.engine.groups(warp).list[index];
+                let group = &mut warp.groups.list[index];
                 group.state = State::Ready;
                 group.pc += 1;
-                self.engine.identity(warp).epoch = epoch;
+                warp.who.epoch = epoch;
             }
         }
     }
 
     /// Completes the barrier of a cluster (PTX ISA 9.7.15.3): all its threads have arrived or exited. Gives 1 if it did.
-    fn meet(&mut self, cluster: &mut [Running<E::Warp>]) -> u64 {
+    fn meet(&mut self, cluster: &mut [Running<E::Values>]) -> u64 {
         let changed = cluster.iter_mut().fold(false, |c, b| std::mem::take(&mut b.team.cluster_changed) | c);
         if !changed {
             return 0;
         }
         let mut any = false;
         for warp in cluster.iter_mut().flat_map(|b| &mut b.warps) {
-            let who = self.engine.identity(warp);
+            let who = &warp.who;
             if who.live & !who.cluster_arrived != 0 {
                 return 0;
             }
@@ -215,7 +215,7 @@ impl<E: Engine> Grid<'_, E> {
             team.epoch += 1;
             for warp in warps.iter_mut() {
                 self.release(warp, team.epoch, |state| state == State::Cluster, |_, _, _| {});
-                let who = self.engine.identity(warp);
+                let who = &mut warp.who;
                 who.cluster_arrived = 0;
                 // The detector compares barriers within a block only; this one orders accesses of all the cluster.
                 who.synchronized = u32::MAX;
@@ -224,12 +224,12 @@ impl<E: Engine> Grid<'_, E> {
         1
     }
 
-    fn fail(&self, stop: Stop, warp: &mut E::Warp, team: &Team) -> Failure {
+    fn fail(&self, stop: Stop, warp: &mut Warp<E::Values>, team: &Team) -> Failure {
         let mut message = stop.message;
         if let Some(other) = stop.other {
             message.push_str(&format!(", which was at {}", self.engine.describe(other)));
         }
-        let who = self.engine.identity(warp);
+        let who = &warp.who;
         let thread = stop.lane.map_or_else(
             || format!("block {:?}, warp of thread {}", team.id, who.first_thread),
             |lane| format!("block {:?}, thread {}", team.id, who.first_thread as usize + lane),
@@ -238,10 +238,10 @@ impl<E: Engine> Grid<'_, E> {
     }
 
     /// Nothing can run.
-    fn stuck(&self, running: &mut [Vec<Running<E::Warp>>]) -> Failure {
+    fn stuck(&self, running: &mut [Vec<Running<E::Values>>]) -> Failure {
         for block in running.iter_mut().flatten() {
             for warp in &mut block.warps {
-                let Some(group) = self.engine.groups(warp).list.first().copied() else { continue };
+                let Some(group) = warp.groups.list.first().copied() else { continue };
                 let message = match group.state {
                     State::Barrier(number) => {
                         format!("barrier {number} is never complete: threads wait elsewhere, or have gone another way")
@@ -249,9 +249,9 @@ impl<E: Engine> Grid<'_, E> {
                     State::Cluster => "the cluster's barrier is never complete".to_string(),
                     _ => format!("the threads {:#x} of the warp wait for others of it that do not come", group.mask),
                 };
-                let first = self.engine.identity(warp).first_thread;
+                let first = warp.who.first_thread;
                 let thread = format!("block {:?}, warp of thread {first}", block.team.id);
-                return Failure { message, place: self.engine.describe(self.engine.place(warp, &group)), thread };
+                return Failure { message, place: self.engine.describe(warp.place(self.engine, &group)), thread };
             }
         }
         failure("nothing runs")

@@ -4,9 +4,10 @@
 //! meet again at the first place that all reach. Groups at the same position of the same frame become one. A group
 //! that runs very long alone lets others have a turn: lanes may wait for each other.
 
-/// Steps that a group runs while others could, before they have a turn: more than the loops of a wide division take, so that
-/// lanes that are merely slower are waited for.
-const PATIENCE: u64 = 1 << 16;
+use super::Link;
+
+/// Steps that a group runs while others could, before they have a turn.
+const PATIENCE: u64 = 1 << 11;
 
 /// What a group does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,9 +41,6 @@ pub struct Group {
     /// What it does.
     pub state: State,
 }
-
-/// The caller's frame and the call's position in it; `None` in the kernel.
-pub type Link = Option<(usize, u32)>;
 
 /// The groups of a warp; none when all lanes have exited.
 #[derive(Clone, Default, Debug)]

@@ -1,23 +1,36 @@
 //! What executes programs of any language: grids of thread blocks in turns, warps of lanes that part and meet, barriers.
 //!
-//! An [`Engine`] knows one language: it makes warps and runs them for some steps. [`grid::run`] starts clusters as there
-//! is room, gives every warp its turn, and completes barriers. [`Groups`] keeps the lanes of a warp that are at different
-//! positions.
+//! An [`Engine`] knows one language: what a step does to the values of lanes, how they cross a call. All else is the same
+//! for all. [`grid::run`] starts clusters as there is room, gives every warp its turn, and completes barriers. A [`Warp`]
+//! runs [`Groups`] of lanes that are at different positions; a `Frame` holds the values of a call for all lanes that make it.
 
 pub mod buffers;
+mod engine;
+mod flow;
+mod frames;
+mod functions;
 pub mod grid;
 mod groups;
 mod special;
 mod team;
+mod together;
+pub mod variables;
+mod warp;
 
 use crate::asynchronous::{Asynchronous, Trouble};
 use crate::launch::{Launch, Options, Outcome};
 use crate::memory::{Accessor, Fault, Kind, Memory, Wave};
 use ptxc_ir::Space;
 
-pub use groups::{Group, Groups, Link, State};
+pub use engine::{Crossing, Engine, odd, write};
+pub use flow::Flow;
+pub use frames::{Frame, Frames, Link};
+pub use functions::{call_through, function_address};
+pub use groups::{Group, Groups, State};
 pub use special::special;
 pub use team::{Arrival, Team};
+pub use together::{Shuffle, Vote, party, uniform};
+pub use warp::Warp;
 
 /// Lanes of a warp.
 pub const LANES: usize = 32;
@@ -162,37 +175,4 @@ impl World<'_> {
             self.outcome.warnings.push(format!("{message}, at {place}"));
         }
     }
-}
-
-/// What executes warps of one language.
-pub trait Engine {
-    /// A warp.
-    type Warp;
-
-    /// A warp at the start of the kernel; `live` are the lanes that there are.
-    fn warp(&self, first_thread: u32, live: u32) -> Self::Warp;
-
-    /// Runs until `budget` steps are done or nothing in the warp can run. Gives the steps done.
-    ///
-    /// # Errors
-    /// What the program does wrong.
-    fn run(&self, warp: &mut Self::Warp, world: &mut World<'_>, budget: u32) -> Result<u32, Stop>;
-
-    /// Who the warp is.
-    fn identity<'w>(&self, warp: &'w mut Self::Warp) -> &'w mut Identity;
-
-    /// Where its lanes are.
-    fn groups<'w>(&self, warp: &'w mut Self::Warp) -> &'w mut Groups;
-
-    /// Writes what a barrier gives to the lanes of a group that waits at one, before it goes on.
-    fn pass(&self, warp: &mut Self::Warp, group: Group, arrival: Arrival);
-
-    /// Number of the place a group is at.
-    fn place(&self, warp: &Self::Warp, group: &Group) -> u32;
-
-    /// Names a place: function, instruction, source location.
-    fn describe(&self, place: u32) -> String;
-
-    /// How many places there are.
-    fn places(&self) -> usize;
 }

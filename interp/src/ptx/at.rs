@@ -1,7 +1,7 @@
 //! What an operation works on: the registers of some lanes, and the world around the warp.
 
 use super::operand::Slot;
-use crate::machine::{Identity, LANES, Lanes, Stop, World, lanes};
+use crate::machine::{Identity, LANES, Lanes, Stop, World, lanes, odd, uniform, write};
 
 /// The lanes that execute a step.
 pub struct At<'a, 'w> {
@@ -25,14 +25,7 @@ impl At<'_, '_> {
     /// Writes the lanes that execute the step.
     #[inline]
     pub fn set(&mut self, slot: Slot, values: &Lanes) {
-        let to = &mut self.slots[slot as usize];
-        if self.mask == u32::MAX {
-            *to = *values;
-        } else {
-            for lane in lanes(self.mask) {
-                to[lane] = values[lane];
-            }
-        }
+        write(&mut self.slots[slot as usize], values, self.mask);
     }
 
     /// One lane of a slot.
@@ -66,7 +59,7 @@ impl At<'_, '_> {
     /// Lanes whose lowest bit is set, or is not where `flip`, among those that execute the step.
     #[inline]
     pub fn holds(&self, slot: Slot, flip: bool) -> u32 {
-        let held = self.get(slot).iter().enumerate().fold(0u32, |m, (lane, v)| m | (*v as u32 & 1) << lane);
+        let held = odd(self.get(slot));
         (if flip { !held } else { held }) & self.mask
     }
 
@@ -75,12 +68,7 @@ impl At<'_, '_> {
     /// # Errors
     /// They do not.
     pub fn uniform(&self, slot: Slot, what: &str) -> Result<u64, Stop> {
-        let values = self.get(slot);
-        let first = self.lanes().next().map_or(0, |lane| values[lane]);
-        match self.lanes().find(|lane| values[*lane] != first) {
-            Some(lane) => Err(Stop::lane(format!("{what} is not the same for all threads of the warp"), lane)),
-            None => Ok(first),
-        }
+        uniform(self.get(slot), self.mask, what)
     }
 
     /// Computes on all lanes, which must be possible whatever they hold.

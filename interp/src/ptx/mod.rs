@@ -9,6 +9,7 @@
 //! not written hold a pattern. `.param` variables of functions lie on the stack of each thread.
 
 mod at;
+mod emulator;
 pub mod families;
 mod initial;
 mod instruction;
@@ -19,12 +20,11 @@ mod start;
 #[cfg(test)]
 mod tests;
 mod types;
-mod warp;
 
 pub use at::At;
 pub use instruction::{Address, Constants, Instruction, Target};
 pub use operand::{Base, FRAME, Operand, Register, Slot, Symbol};
-pub use program::{CallSite, Constant, Execute, Flow, Operation, Pass, Passed};
+pub use program::{CallSite, Constant, Execute, Operation, Pass, Passed};
 pub use read::{Program, ReadError};
 pub use start::run;
 pub use types::{Class, Type, low_bits, sign_extend};

@@ -2,36 +2,9 @@
 
 use super::at::At;
 use super::operand::{Slot, Symbol};
-use crate::machine::{Arrival, Lanes, Stop};
+use crate::machine::{Arrival, Flow, Lanes, Stop};
 
-/// Where the lanes go after a step.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Flow {
-    /// To the next step.
-    Next,
-    /// To a position.
-    Goto(u32),
-    /// To several positions: which lanes go where; lanes that are not named go to the next step.
-    Switch(Vec<(u32, u32)>),
-    /// Into a function, by number, with these lanes; the others execute the step again.
-    Call(usize, u32),
-    /// Back to the caller.
-    Return,
-    /// To their end.
-    Exit,
-    /// They wait for other lanes of the warp to come to this step.
-    Meet,
-    /// These lanes have executed it, the others stay and execute it again when more have come.
-    Executed(u32),
-    /// They wait at a barrier of the block.
-    Barrier(u8),
-    /// They wait at the barrier of the cluster.
-    Cluster,
-    /// They execute it again when others have had a turn.
-    Again,
-}
-
-/// What a step does to the lanes that execute it.
+/// What a step does to the lanes that execute it; its targets are positions.
 pub type Execute = Box<dyn Fn(&mut At<'_, '_>) -> Result<Flow, Stop> + Send + Sync>;
 
 /// What a barrier that is complete writes into the registers of the lanes of a mask.

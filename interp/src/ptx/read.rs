@@ -484,7 +484,7 @@ impl Reading {
             steps.push(Step { operation, guard: raw.guard, span: (raw.span.start, raw.span.len) });
         }
         // The end of the body returns.
-        let end = Operation::new(|_| Ok(super::program::Flow::Return));
+        let end = Operation::new(|_| Ok(crate::machine::Flow::Return));
         let span = open.steps.last().map_or((0, 0), |raw| (raw.span.start, raw.span.len));
         steps.push(Step { operation: end, guard: None, span });
         let first_place = self.program.places as u32;

@@ -2,34 +2,15 @@
 
 use ptxc_ir::Space;
 
+use super::emulator::{Emulator, Template};
 use super::operand::Symbol;
 use super::program::{Code, Constant, Passed, Variable};
 use super::read::Program;
 use super::types::low_bits;
-use super::warp::{Emulator, Template};
 use crate::launch::{Buffer, Failure, Launch, Options, Outcome};
 use crate::machine::grid::failure;
-use crate::machine::{self, LANES, buffers};
-use crate::memory::{Block, CODE_WINDOW, Memory, to_generic};
-
-/// Most bytes of shared memory of a block, with the gaps between variables.
-const MOST_SHARED: u64 = 256 << 10;
-/// Bytes between the addresses of functions.
-const FUNCTION_STRIDE: u64 = 16;
-
-/// The address of a function.
-fn function_address(index: usize) -> u64 {
-    CODE_WINDOW + FUNCTION_STRIDE * (index as u64 + 1)
-}
-
-/// The function with an address.
-pub fn function_at(address: u64) -> Option<usize> {
-    let offset = address.checked_sub(CODE_WINDOW)?;
-    if offset % FUNCTION_STRIDE != 0 {
-        return None;
-    }
-    usize::try_from((offset / FUNCTION_STRIDE).checked_sub(1)?).ok()
-}
+use crate::machine::{self, LANES, buffers, function_address, variables};
+use crate::memory::{Block, Memory, to_generic};
 
 /// Runs a launch to its end; the buffers are what the launch's arguments point into.
 ///
@@ -73,34 +54,13 @@ fn resolve(program: &Program, addresses: &[u64], parameters: u64, constant: &Con
     }
 }
 
-/// Gives every variable its address; lays out shared memory.
+/// Gives every variable its address and its initial contents; lays out shared memory.
 fn variables(program: &Program, launch: &Launch, memory: &mut Memory) -> Result<(Vec<u64>, Block), String> {
-    let mut shared = memory.shared_layout();
-    let mut addresses = Vec::with_capacity(program.variables.len());
-    let mut alignment = 16;
-    for variable in &program.variables {
-        addresses.push(match variable.space {
-            Space::Shared if variable.dynamic => {
-                alignment = alignment.max(variable.align);
-                0
-            }
-            Space::Shared if variable.size > MOST_SHARED => {
-                return Err(format!("`{}` has {} bytes of shared memory", variable.name, variable.size));
-            }
-            Space::Shared => shared.allocate(variable.size, variable.align),
-            Space::Const => memory.allocate_const(variable.size, variable.align),
-            _ => memory.allocate_global(&variable.name, variable.size, variable.align),
-        });
-    }
-    if shared.len() + u64::from(launch.dynamic_shared) > MOST_SHARED {
-        return Err(format!("a block has more than {MOST_SHARED} bytes of shared memory"));
-    }
-    let start = shared.allocate(launch.dynamic_shared.into(), alignment);
-    for (variable, address) in program.variables.iter().zip(&mut addresses) {
-        if variable.dynamic {
-            *address = start;
-        }
-    }
+    let places = program.variables.iter().map(|v| {
+        let Variable { ref name, space, size, align, dynamic, .. } = *v;
+        variables::Variable { name, space, size, align, dynamic }
+    });
+    let (addresses, shared) = variables::place(places, launch.dynamic_shared, memory)?;
     for (variable, address) in program.variables.iter().zip(&addresses) {
         if variable.space == Space::Shared || variable.external || variable.size == 0 {
             continue;

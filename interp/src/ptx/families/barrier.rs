@@ -1,9 +1,9 @@
 //! Barriers of blocks, warps and clusters (PTX ISA 9.7.15.1 to 9.7.15.3), and what waits for nothing here.
 
-use crate::machine::{Arrival, Lanes, Stop, lanes};
+use crate::machine::{Arrival, Flow, Lanes, Stop, lanes};
 use crate::ptx::instruction::Instruction;
 use crate::ptx::operand::{Operand, Slot};
-use crate::ptx::program::{Flow, Operation};
+use crate::ptx::program::Operation;
 use crate::ptx::types::Type;
 
 use super::warp::together;

@@ -1,11 +1,10 @@
 //! Control flow (PTX ISA 9.7.14) and what does nothing here (9.7.21).
 
-use crate::machine::Stop;
+use crate::machine::{Flow, Stop, call_through};
 use crate::ptx::instruction::{Instruction, Target};
 use crate::ptx::operand::{Operand, Symbol};
-use crate::ptx::program::{CallSite, Flow, Operation, Passed};
+use crate::ptx::program::{CallSite, Operation, Passed};
 use crate::ptx::types::Type;
-use crate::ptx::warp::indirect;
 
 /// Decodes the family.
 pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
@@ -19,18 +18,9 @@ pub fn decode(i: &mut Instruction<'_>) -> Result<Option<Operation>, String> {
             let Target::List(list) = i.label(1)? else { return Err("the targets are no list".to_string()) };
             Operation::new(move |at| {
                 let numbers = at.get(index);
-                let mut parts: Vec<(u32, u32)> = Vec::new();
-                for lane in at.lanes() {
+                Flow::each(at.mask, |lane| {
                     let to = list.get(numbers[lane] as usize).copied();
-                    let to = to.ok_or_else(|| Stop::lane("the index is beyond the list of targets", lane))?;
-                    match parts.iter_mut().find(|(t, _)| *t == to) {
-                        Some((_, mask)) => *mask |= 1 << lane,
-                        None => parts.push((to, 1 << lane)),
-                    }
-                }
-                Ok(match parts[..] {
-                    [(to, _)] => Flow::Goto(to),
-                    _ => Flow::Switch(parts),
+                    to.ok_or_else(|| Stop::lane("the index is beyond the list of targets", lane))
                 })
             })
         }
@@ -65,7 +55,10 @@ fn call(i: &mut Instruction<'_>) -> Result<Operation, String> {
         }
         Operand::Register(register) => {
             let slot = register.slot;
-            Operation::new(move |at| indirect(at.get(slot), at.mask))
+            Operation::new(move |at| {
+                let (callee, same) = call_through(at.get(slot), at.mask)?;
+                Ok(Flow::Call(callee, same))
+            })
         }
         _ => return Err("what is called is no function".to_string()),
     };

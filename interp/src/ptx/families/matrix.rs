@@ -4,14 +4,14 @@
 //! laid out, the manual says in figures alone.
 
 use super::memory::{Way, addresses, read, write};
-use crate::machine::{LANES, Lanes, Stop};
+use crate::machine::{Flow, LANES, Lanes, Stop};
 use crate::matrix::exchange::{self, Packing, Rows};
 use crate::matrix::multiply::{Product, ScaleOperands};
 use crate::memory::Access;
 use crate::ptx::At;
 use crate::ptx::instruction::Instruction;
 use crate::ptx::operand::{Operand, Register, Slot};
-use crate::ptx::program::{Flow, Operation};
+use crate::ptx::program::Operation;
 use crate::ptx::types::Type;
 
 /// Decodes the family.

@@ -3,34 +3,12 @@
 use ptxc_ir::FloatKind;
 
 use crate::float;
-use crate::machine::{LANES, Lanes, Stop, lanes};
+use crate::machine::{Flow, LANES, Lanes, Shuffle, Stop, Vote, party};
 use crate::ptx::At;
 use crate::ptx::instruction::Instruction;
 use crate::ptx::operand::Slot;
-use crate::ptx::program::{Flow, Operation};
+use crate::ptx::program::Operation;
 use crate::ptx::types::{Class, Type, low_bits, sign_extend};
-
-/// Which lanes execute a step together: those that the lanes' masks name; `None` when some have not come yet.
-///
-/// # Errors
-/// A mask does not name its own thread, or masks differ.
-pub fn party(at: &At<'_, '_>, membermask: Slot) -> Result<Option<u32>, Stop> {
-    let masks = at.get(membermask);
-    let Some(first) = at.lanes().next() else { return Ok(None) };
-    let named = masks[first] as u32;
-    if named >> first & 1 == 0 {
-        return Err(Stop::lane(format!("the mask {named:#x} does not name the thread itself"), first));
-    }
-    // Threads that have exited, or never were, are not waited for.
-    let named = named & at.who.live;
-    if named & !at.mask != 0 {
-        return Ok(None);
-    }
-    match lanes(named).find(|lane| masks[*lane] as u32 & at.who.live != named) {
-        Some(lane) => Err(Stop::lane("the threads of the mask give different masks", lane)),
-        None => Ok(Some(named)),
-    }
-}
 
 /// An operation that the lanes of a mask execute together.
 pub fn together(
@@ -38,13 +16,13 @@ pub fn together(
     execute: impl Fn(&mut At<'_, '_>) -> Result<(), Stop> + Send + Sync + 'static,
 ) -> Operation {
     Operation::new(move |at| {
-        let Some(party) = party(at, membermask)? else { return Ok(Flow::Meet) };
+        let Some(party) = party(at.get(membermask), at.mask, at.who.live)? else { return Ok(Flow::Meet) };
         let all = at.mask;
         at.who.meet(party);
         at.mask = party;
         let result = execute(at);
         at.mask = all;
-        result.map(|()| if party == all { Flow::Next } else { Flow::Executed(party) })
+        result.map(|()| Flow::together(party, all))
     })
 }
 
@@ -100,25 +78,16 @@ fn shuffle(i: &mut Instruction<'_>, mask: Slot) -> Result<Operation, String> {
     let word = Type::bits_of(32);
     let [d, p] = i.dest_pair(0)?;
     let (a, b, c) = (i.source(1, word)?, i.source(2, word)?, i.source(3, word)?);
-    let mode = i.any(&["up", "down", "bfly", "idx"]).ok_or_else(|| "no mode is named".to_string())?;
-    let mode = ["up", "down", "bfly", "idx"].into_iter().find(|m| *m == mode).unwrap_or("idx");
+    let mode = match i.any(&["up", "down", "bfly", "idx"]).ok_or_else(|| "no mode is named".to_string())? {
+        "up" => Shuffle::Up,
+        "down" => Shuffle::Down,
+        "bfly" => Shuffle::Butterfly,
+        _ => Shuffle::Index,
+    };
     Ok(together(mask, move |at| {
         let (values, numbers, clamps) = (*at.get(a), *at.get(b), *at.get(c));
         for lane in at.lanes() {
-            let (number, clamp) = (numbers[lane] as u32 & 31, clamps[lane] as u32 & 31);
-            let segment = clamps[lane] as u32 >> 8 & 31;
-            let me = lane as u32;
-            let last = (me & segment) | (clamp & !segment);
-            let (source, valid) = match mode {
-                "up" => (me.wrapping_sub(number), me as i32 - number as i32 >= last as i32),
-                "down" => (me + number, me + number <= last),
-                "bfly" => (me ^ number, me ^ number <= last),
-                _ => {
-                    let source = (me & segment) | (number & !segment);
-                    (source, source <= last)
-                }
-            };
-            let source = if valid { source as usize & 31 } else { lane };
+            let (source, valid) = mode.source(lane, numbers[lane] as u32, clamps[lane] as u32);
             if let Some(d) = d {
                 // What a lane outside the party gives is undefined.
                 let value = if at.mask >> source & 1 != 0 { values[source] } else { !values[lane] };
@@ -135,16 +104,14 @@ fn shuffle(i: &mut Instruction<'_>, mask: Slot) -> Result<Operation, String> {
 fn vote(i: &mut Instruction<'_>, mask: Slot) -> Result<Operation, String> {
     let d = i.dest(0)?.slot;
     let (p, flip) = i.predicate(1)?;
-    let mode = ["all", "any", "uni", "ballot"].into_iter().find(|m| i.has(m));
-    let mode = mode.ok_or_else(|| "no mode is named".to_string())?;
+    let mode = match i.any(&["all", "any", "uni", "ballot"]).ok_or_else(|| "no mode is named".to_string())? {
+        "all" => Vote::All,
+        "any" => Vote::Any,
+        "uni" => Vote::Uniform,
+        _ => Vote::Ballot,
+    };
     Ok(together(mask, move |at| {
-        let votes = at.holds(p, flip);
-        let result = match mode {
-            "all" => u32::from(votes == at.mask),
-            "any" => u32::from(votes != 0),
-            "uni" => u32::from(votes == 0 || votes == at.mask),
-            _ => votes,
-        };
+        let result = mode.result(at.holds(p, flip), at.mask);
         at.set(d, &[result.into(); LANES]);
         Ok(())
     }))
