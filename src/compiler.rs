@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostic, Diagnostics, InternalError, Severity};
 use crate::input::Format;
-use crate::options::{DebugInfo, Emit, OptLevel, Options, PrintAfter};
+use crate::options::{DebugInfo, Emit, OptLevel, Options, PrintAfter, Schedule};
 use crate::pipeline::{self, IrStep};
 use crate::report::Report;
 use crate::verify::verify;
@@ -416,6 +416,7 @@ impl<'a> Session<'a> {
         if self.options.emit == Emit::Mir {
             return self.step("print", || ptxc_mir::print_module(&machine));
         }
+        self.schedule(&mut machine)?;
         self.assign_registers(&mut machine)?;
         self.emit(&machine)
     }
@@ -502,22 +503,47 @@ impl<'a> Session<'a> {
         machine.ptx_version = self.options.ptx_version;
         self.print_mir(pipeline::SELECT, &machine);
         if self.options.verify_each {
-            self.verify_machine(&machine)?;
+            self.verify_machine(pipeline::SELECT, &machine)?;
         }
         Ok(machine)
     }
 
-    fn verify_machine(&mut self, machine: &ptxc_mir::Module) -> Result<(), Stop> {
+    fn verify_machine(&mut self, step: &'static str, machine: &ptxc_mir::Module) -> Result<(), Stop> {
         for func in &machine.functions {
             let faults = self.step(pipeline::VERIFY, || ptxc_mir::verify(func))?;
             if let Err(faults) = faults {
                 let name = machine.symbols.name(func.name);
                 let text: Vec<String> = faults.iter().take(3).map(ToString::to_string).collect();
                 let message = format!("made wrong machine IR: {}", text.join("; "));
-                return Err(self.fail(pipeline::SELECT, Some(name), message));
+                return Err(self.fail(step, Some(name), message));
             }
         }
         Ok(())
+    }
+
+    /// Orders instructions. The form is the same SSA form, so that it can be verified and printed.
+    fn schedule(&mut self, machine: &mut ptxc_mir::Module) -> Result<(), Stop> {
+        let mode = match self.options.schedule {
+            Schedule::Random(seed) => ptxc_scheduling::Mode::Random(seed),
+            Schedule::Off | Schedule::Level => ptxc_scheduling::Mode::Source,
+        };
+        let options = ptxc_scheduling::Options { mode, check: self.options.verify_each };
+        let start = Instant::now();
+        let facts = ptxc_scheduling::ModuleFacts::new(machine);
+        let mut functions: Vec<&mut ptxc_mir::Function> = machine.functions.iter_mut().collect();
+        let outcomes = each(&mut functions, self.options.jobs, |func| {
+            ptxc_scheduling::run(func, &facts, &options).map_err(|error| error.to_string())
+        });
+        let names: Vec<_> = functions.iter().map(|func| func.name).collect();
+        self.report.time(pipeline::SCHEDULE, start.elapsed());
+        for (outcome, name) in outcomes.into_iter().zip(names) {
+            if let Err(message) = outcome.and_then(|inner| inner) {
+                let name = machine.symbols.name(name).to_owned();
+                return Err(self.fail(pipeline::SCHEDULE, Some(&name), message));
+            }
+        }
+        self.print_mir(pipeline::SCHEDULE, machine);
+        if self.options.verify_each { self.verify_machine(pipeline::SCHEDULE, machine) } else { Ok(()) }
     }
 
     fn assign_registers(&mut self, machine: &mut ptxc_mir::Module) -> Result<(), Stop> {

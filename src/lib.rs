@@ -31,7 +31,7 @@ pub use compiler::{
 };
 pub use diagnostics::{Diagnostic, Diagnostics, Severity};
 pub use input::Format;
-pub use options::{DebugInfo, Emit, Library, OptLevel, Options, PrintAfter};
+pub use options::{DebugInfo, Emit, Library, OptLevel, Options, PrintAfter, Schedule};
 pub use report::Report;
 
 pub use ptxc_ir as ir;

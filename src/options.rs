@@ -88,6 +88,18 @@ impl std::fmt::Debug for Library {
     }
 }
 
+/// How instructions are ordered after selection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Schedule {
+    /// As the level says: by latencies from `-O2` on, in source order below.
+    #[default]
+    Level,
+    /// In source order.
+    Off,
+    /// In any order that the dependences allow, by this seed: for tests of the dependences.
+    Random(u64),
+}
+
 /// Options of one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -101,6 +113,8 @@ pub struct Options {
     pub emit: Emit,
     /// IR passes to run instead of the level's, by name ([`ptxc_opt::PASSES`], and `legalize`).
     pub passes: Option<Vec<String>>,
+    /// How instructions are ordered.
+    pub schedule: Schedule,
     /// What to print between steps.
     pub print_after: PrintAfter,
     /// Run the verifier after every step. On by default in builds with debug assertions.
@@ -122,6 +136,7 @@ impl Options {
             ptx_version: None,
             emit: Emit::default(),
             passes: None,
+            schedule: Schedule::default(),
             print_after: PrintAfter::default(),
             verify_each: cfg!(debug_assertions),
             debug_info: DebugInfo::default(),

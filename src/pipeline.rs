@@ -43,8 +43,8 @@ const O2: &[&str] = &[
 ];
 const O3: &[&str] = O2;
 
-/// Steps of the lowering, in order. `select` turns IR into machine IR, `emit` machine IR into PTX.
-pub const LOWERING: &[&str] = &[LEGALIZE, SELECT, ASSIGN_REGISTERS, EMIT];
+/// Steps of the lowering, in order. `select` turns IR into machine IR, `schedule` orders it, `emit` machine IR into PTX.
+pub const LOWERING: &[&str] = &[LEGALIZE, SELECT, SCHEDULE, ASSIGN_REGISTERS, EMIT];
 
 /// Makes target operations of inline assembly.
 pub const EXPAND_ASSEMBLY: &str = "expand-assembly";
@@ -52,6 +52,8 @@ pub const EXPAND_ASSEMBLY: &str = "expand-assembly";
 pub const LEGALIZE: &str = "legalize";
 /// Turns legal IR into machine IR.
 pub const SELECT: &str = "select";
+/// Orders the instructions of each block.
+pub const SCHEDULE: &str = "schedule";
 /// Leaves SSA form and assigns PTX registers.
 pub const ASSIGN_REGISTERS: &str = "assign-registers";
 /// Prints PTX.

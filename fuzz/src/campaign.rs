@@ -29,12 +29,12 @@ pub fn features(seed: u64, wanted: Features) -> Features {
     Features::for_seed(seed).and(wanted)
 }
 
-/// Checks the programs of a range of seeds.
-pub fn run(seeds: std::ops::Range<u64>, wanted: Features) -> Summary {
+/// Checks the programs of a range of seeds, each with so many random orders of instructions for every list of steps.
+pub fn run(seeds: std::ops::Range<u64>, wanted: Features, schedules: usize) -> Summary {
     let seeds: Vec<u64> = seeds.collect();
     let verdicts: Vec<(u64, Verdict)> = seeds
         .into_par_iter()
-        .map(|seed| (seed, check(&generate(seed, &features(seed, wanted)), &steps::lists(seed))))
+        .map(|seed| (seed, check(&generate(seed, &features(seed, wanted)), &steps::lists(seed, schedules))))
         .collect();
     let mut summary = Summary::default();
     for (seed, verdict) in verdicts {

@@ -106,8 +106,8 @@ fn run_list(program: &Program, list: &[&str], expected: &[Buffer], target: Targe
     let mut module = program.module.clone();
     for (index, step) in list.iter().enumerate() {
         let last = index + 1 == list.len();
-        let ended = if *step == steps::PTX {
-            caught(|| steps::compile(&program.module, list.get(..index).unwrap_or(&[]), target))
+        let ended = if let Some(schedule) = steps::schedule(step) {
+            caught(|| steps::compile(&program.module, list.get(..index).unwrap_or(&[]), schedule, target))
                 .and_then(|text| caught(|| Ok(Some(emulate(&text, &program.launch, &program.buffers)))))
         } else {
             let compares = each || last || *step == pipeline::LEGALIZE;
@@ -118,7 +118,7 @@ fn run_list(program: &Program, list: &[&str], expected: &[Buffer], target: Targe
         };
         match ended.and_then(|ending| ending.map_or(Ok(None), |ending| judge(ending, expected))) {
             Ok(None) => {}
-            Ok(Some(what)) if *step == steps::PTX => return Outcome::NotExecuted(what),
+            Ok(Some(what)) if steps::schedule(step).is_some() => return Outcome::NotExecuted(what),
             Ok(Some(what)) | Err(what) => {
                 let steps = list.iter().take(index + 1).map(|s| (*s).to_string()).collect();
                 return Outcome::Wrong(Finding { steps, what });

@@ -62,6 +62,9 @@ struct Run {
     /// Stop after this many seconds.
     #[arg(long)]
     seconds: Option<u64>,
+    /// How many random orders of instructions to try for each program and list of steps, up to 8.
+    #[arg(long, default_value_t = 1)]
+    schedules: usize,
     /// Stop at the first that is found.
     #[arg(long)]
     first: bool,
@@ -132,7 +135,7 @@ fn run(arguments: &Run) -> Result<bool, String> {
     let mut from = arguments.from;
     while from < end {
         let to = end.min(from + BATCH);
-        let summary = campaign::run(from..to, wanted);
+        let summary = campaign::run(from..to, wanted, arguments.schedules);
         agree += summary.agree;
         too_long += summary.too_long;
         found += summary.undefined.len() + summary.wrong.len();

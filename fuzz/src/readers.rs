@@ -227,7 +227,7 @@ pub fn run(seed: u64, limit: Duration) -> Summary {
         let program = generate(seed, &Features::for_seed(seed));
         let Ok(target) = program.target.parse::<Target>() else { continue };
         let text = print_module(&program.module);
-        let compiled = caught(|| steps::compile(&program.module, &[], target)).unwrap_or_default();
+        let compiled = caught(|| steps::compile(&program.module, &[], ptxc::Schedule::Off, target)).unwrap_or_default();
         for _ in 0..10 {
             let mutants = [mutate(&mut rng, &text, &compiled), mutate(&mut rng, &compiled, &text)];
             let results = [check_ir(&mutants[0], &program, target), check_ptx(&mutants[1], &program, target)];

@@ -2,21 +2,40 @@
 
 use cranelift_entity::PrimaryMap;
 use ptxc::pipeline::{self, IrStep};
-use ptxc::{Compiler, OptLevel, Options};
+use ptxc::{Compiler, OptLevel, Options, Schedule};
 use ptxc_ir::testing::Rng;
 use ptxc_ir::{FuncAttrs, FuncId, Module, has_errors, verify_module};
 use ptxc_targets::Target;
 
 /// The name of everything after legalization: selection, registers and printing.
 pub const PTX: &str = "ptx";
+/// The same with instructions in some order that their dependences allow; a name's number is the seed of the order.
+pub const RANDOM: [&str; 8] = [
+    "ptx-random-1",
+    "ptx-random-2",
+    "ptx-random-3",
+    "ptx-random-4",
+    "ptx-random-5",
+    "ptx-random-6",
+    "ptx-random-7",
+    "ptx-random-8",
+];
 
-/// Compiles a module with these steps of the IR.
+/// How the step orders instructions, when it is one that ends with PTX.
+pub fn schedule(step: &str) -> Option<Schedule> {
+    if step == PTX {
+        return Some(Schedule::Level);
+    }
+    RANDOM.iter().position(|name| *name == step).map(|index| Schedule::Random(index as u64 + 1))
+}
+
+/// Compiles a module with these steps of the IR; steps that end with PTX are left out.
 ///
 /// # Errors
 /// What the compiler says.
-pub fn compile(module: &Module, list: &[&str], target: Target) -> Result<String, String> {
-    let passes = Some(list.iter().map(|step| (*step).to_string()).collect());
-    let options = Options { passes, ..Options::new(target) };
+pub fn compile(module: &Module, list: &[&str], schedule: Schedule, target: Target) -> Result<String, String> {
+    let passes = list.iter().filter(|step| self::schedule(step).is_none()).map(|step| (*step).to_string());
+    let options = Options { passes: Some(passes.collect()), schedule, ..Options::new(target) };
     let output = Compiler::new(target).options(options).compile(module);
     output.map(|output| output.text).map_err(|diagnostics| diagnostics.to_string())
 }
@@ -52,8 +71,8 @@ pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), Stri
 }
 
 /// Lists of steps that a seed is checked with, each ending with legalization and PTX: of the highest level, and for some
-/// seeds of none, of the lowest, and random ones.
-pub fn lists(seed: u64) -> Vec<Vec<&'static str>> {
+/// seeds of none, of the lowest, and random ones. Each list ends with so many random orders of instructions.
+pub fn lists(seed: u64, schedules: usize) -> Vec<Vec<&'static str>> {
     let mut rng = Rng::new(seed ^ 0x73_7465_7073);
     let functions = ptxc_opt::PASSES.iter().map(|pass| pass.name);
     let all: Vec<&str> = functions.chain(ptxc_opt::MODULE_PASSES.iter().map(|pass| pass.name)).collect();
@@ -64,6 +83,9 @@ pub fn lists(seed: u64) -> Vec<Vec<&'static str>> {
         1 => pipeline::names(OptLevel::O1).to_vec(),
         _ => random,
     });
-    lists.iter_mut().for_each(|list| list.extend([pipeline::LEGALIZE, PTX]));
+    for list in &mut lists {
+        list.extend([pipeline::LEGALIZE, PTX]);
+        list.extend(RANDOM.iter().cycle().skip(seed as usize % RANDOM.len()).take(schedules.min(RANDOM.len())));
+    }
     lists
 }

@@ -2,10 +2,11 @@
 
 use crate::entities::{AsmId, Block, CallId, Inst, LocId, SymId, VReg};
 use crate::inst::{AsmData, BlockCall, CallData, InstData, OperandRange, Terminator};
+use crate::memory::MemoryRef;
 use crate::module::{Linkage, Signature};
 use crate::operand::Operand;
 use crate::types::RegClass;
-use cranelift_entity::PrimaryMap;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use ptxc_targets::Opcode;
 
 /// Kernel or function.
@@ -115,6 +116,8 @@ pub struct Function {
     pub layout: Vec<Block>,
     /// The instructions, in order of creation.
     pub insts: PrimaryMap<Inst, InstData>,
+    /// What is known of the memory that instructions access. Instructions that access none have the default.
+    pub memory: SecondaryMap<Inst, MemoryRef>,
     /// The operands of all instructions.
     pub operands: Vec<Operand>,
     /// The arguments of all branch targets.
@@ -147,6 +150,7 @@ impl Function {
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
             insts: PrimaryMap::new(),
+            memory: SecondaryMap::new(),
             operands: Vec::new(),
             args: Vec::new(),
             vregs: PrimaryMap::new(),

@@ -18,6 +18,7 @@ pub mod cfg;
 pub mod entities;
 pub mod function;
 pub mod inst;
+pub mod memory;
 pub mod module;
 pub mod operand;
 pub mod print;
@@ -31,6 +32,7 @@ pub use function::{BlockData, Depot, FuncKind, Function, FunctionAttrs, LoopHint
 pub use inst::{
     AsmData, AsmPiece, BlockCall, CallData, CallPiece, Callee, Guard, InstData, Op, OperandRange, Terminator,
 };
+pub use memory::{MemoryRef, Object};
 pub use module::{
     FunctionDecl, Global, GlobalInit, Linkage, Module, Opaque, OpaqueKind, ParamDecl, ParamPtr, ParamType, Relocation,
     Signature, SourceFile, Space, Symbols,

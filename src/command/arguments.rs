@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
+use ptxc::Schedule;
 use ptxc::targets::{PtxVersion, Target};
 
 /// Compiles a typed SSA IR to NVIDIA PTX.
@@ -79,6 +80,10 @@ pub struct CompileArguments {
     /// Run these IR passes, in this order, instead of the level's.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub passes: Option<Vec<String>>,
+
+    /// How to order instructions: `level`, `off` or `random:SEED`.
+    #[arg(long, value_name = "HOW", value_parser = parse_schedule, hide = true, default_value = "level")]
+    pub schedule: Schedule,
 
     /// Print the time of each step to standard error.
     #[arg(long)]
@@ -235,6 +240,18 @@ fn parse_target(text: &str) -> Result<Target, String> {
 fn parse_version(text: &str) -> Result<PtxVersion, String> {
     let known = || format!("{} to {}", PtxVersion::MIN, PtxVersion::MAX);
     text.parse().map_err(|error| format!("{error}; known are {}", known()))
+}
+
+fn parse_schedule(text: &str) -> Result<Schedule, String> {
+    match text {
+        "level" => Ok(Schedule::Level),
+        "off" => Ok(Schedule::Off),
+        _ => text
+            .strip_prefix("random:")
+            .and_then(|seed| seed.parse().ok())
+            .map(Schedule::Random)
+            .ok_or_else(|| "one of `level`, `off` and `random:SEED`".to_owned()),
+    }
 }
 
 #[cfg(test)]

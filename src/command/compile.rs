@@ -82,6 +82,7 @@ fn options(arguments: &CompileArguments) -> Result<Options, Failure> {
         ptx_version: arguments.ptx_version,
         emit,
         passes: arguments.passes.clone().map(|names| names.into_iter().filter(|name| !name.is_empty()).collect()),
+        schedule: arguments.schedule,
         print_after: print_after(&arguments.print_after),
         verify_each: arguments.verify || defaults.verify_each,
         debug_info: match (arguments.debug, arguments.lineinfo) {

@@ -93,6 +93,11 @@ impl OpcodeTable {
         &self.entries[opcode.index()].text
     }
 
+    /// The pieces of every mnemonic, in the order of their numbers.
+    pub fn all(&self) -> impl Iterator<Item = &[Tok]> {
+        self.entries.iter().map(|entry| &self.toks[entry.start as usize..(entry.start + entry.len) as usize])
+    }
+
     /// How many mnemonics are interned.
     pub fn len(&self) -> usize {
         self.entries.len()

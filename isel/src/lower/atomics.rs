@@ -56,6 +56,7 @@ impl Lower<'_> {
         self.bracketed(address, &mut operands);
         operands.push(source);
         self.push_policy(inst, attrs, 2, &mut operands);
+        self.memory = Some(self.memory_ref(ptr, false));
         self.emit_toks(&toks, &operands);
         self.emit_fence(order.after);
         if let (true, Some(reg), Some(result)) = (wide, loaded, result) {
@@ -113,6 +114,7 @@ impl Lower<'_> {
         self.bracketed(address, &mut operands);
         operands.extend([expected, desired]);
         self.push_policy(inst, attrs, 3, &mut operands);
+        self.memory = Some(self.memory_ref(self.arg(inst, 0), false));
         self.emit_toks(&toks, &operands);
         self.emit_fence(order.after);
         let old_regs = if wide { self.unpack(old, RegClass::B64) } else { SmallVec::from_slice(&[old]) };

@@ -101,6 +101,7 @@ impl Lower<'_> {
             tail: vector_tok(loaded.len()).into_iter().chain([ty_tok]).collect(),
             policy: 1,
         };
+        self.memory = Some(self.memory_ref(ptr, attrs.invariant && plain));
         self.emit_access(inst, access, attrs, operands);
         self.emit_fence(spelling.after);
         if let (true, Some(result)) = (whole, self.ir.dfg.first_result(inst)) {
@@ -149,6 +150,7 @@ impl Lower<'_> {
             tail: vector_tok(sources.len()).into_iter().chain([ty_tok]).collect(),
             policy: 2,
         };
+        self.memory = Some(self.memory_ref(ptr, false));
         self.emit_access(inst, access, attrs, operands);
         self.emit_fence(spelling.after);
     }

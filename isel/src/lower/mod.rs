@@ -18,6 +18,7 @@ mod isle;
 mod memory;
 mod mnemonic;
 mod network;
+mod objects;
 mod parameters;
 mod requirements;
 mod shapes;
@@ -110,6 +111,10 @@ pub(crate) struct Lower<'a> {
     wide_loads: FxHashMap<Inst, WideLoad>,
     /// Offsets of the stack slots of `alloca`s in entry blocks.
     frame: FxHashMap<Inst, u32>,
+    /// What pointers point into.
+    objects: objects::Objects,
+    /// What is known of the memory that the next instruction with an address accesses.
+    memory: Option<mir::MemoryRef>,
     /// Kernel parameters by value whose objects are read in parameter space: leaf value to parameter index.
     byval_params: FxHashMap<Value, u32>,
     /// Mnemonics whose requirements were asked for, by number.
@@ -161,6 +166,8 @@ impl<'a> Lower<'a> {
             network: network::Plans::default(),
             wide_loads: FxHashMap::default(),
             frame: FxHashMap::default(),
+            objects: objects::Objects::default(),
+            memory: None,
             byval_params: FxHashMap::default(),
             required: Vec::new(),
             current_inst: None,
@@ -179,6 +186,7 @@ impl<'a> Lower<'a> {
         self.make_blocks(entry, &postorder);
         self.lay_out_frame(entry);
         self.find_byval_params(entry);
+        self.find_objects(entry, &postorder);
         for block in postorder {
             self.block(block, block == entry);
         }
@@ -410,8 +418,13 @@ impl<'a> Lower<'a> {
                 self.require(opcode, operands);
             }
         }
+        let has_address = operands.iter().any(|o| matches!(o, Operand::Open(mir::GroupKind::Address, _)));
+        let memory = if has_address { self.memory.take() } else { None };
         let operands = self.func.add_operands(operands);
         let inst = self.func.insts.push(mir::InstData { op, guard: None, operands, loc: self.loc });
+        if let Some(memory) = memory.filter(|memory| *memory != mir::MemoryRef::default()) {
+            self.func.memory[inst] = memory;
+        }
         self.emitted.push(inst);
         inst
     }

@@ -59,6 +59,7 @@ impl Lower<'_> {
         }
         let out = self.operands(&op, operands);
         let opcode = self.tok_opcode(toks);
+        self.memory = Some(self.target_memory(inst, operands));
         let made = self.emit_op(mir::Op::Ptx(opcode), &out);
         self.func.insts[made].guard = guard;
         for (wide, written) in results.iter().zip(&op.results) {
@@ -67,6 +68,24 @@ impl Lower<'_> {
             }
         }
         self.bind_raw(inst, &results);
+    }
+
+    /// The objects that the addresses of a target operation point into.
+    fn target_memory(&self, inst: Inst, operands: &[TargetOperand]) -> mir::MemoryRef {
+        let mut memory = mir::MemoryRef::default();
+        let addresses = operands.windows(2).filter_map(|pair| match pair {
+            [TargetOperand::Group(GroupKind::Address, _), first] => Some(*first),
+            _ => None,
+        });
+        for (object, first) in memory.objects.iter_mut().zip(addresses) {
+            if let TargetOperand::Arg(index) = first {
+                let value = self.arg(inst, usize::from(index));
+                if self.ty(value).is_ptr() {
+                    *object = self.object(value);
+                }
+            }
+        }
+        memory
     }
 
     /// `[pointer]` or `[pointer+n]` with what can be folded into it. Returns how many operands after the group's opening

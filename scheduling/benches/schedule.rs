@@ -1,0 +1,2 @@
+//! Placeholder; see the benches of the list scheduler.
+fn main() {}
