@@ -523,27 +523,49 @@ impl<'a> Session<'a> {
 
     /// Orders instructions. The form is the same SSA form, so that it can be verified and printed.
     fn schedule(&mut self, machine: &mut ptxc_mir::Module) -> Result<(), Stop> {
+        let mut registers = None;
         let mode = match self.options.schedule {
+            Schedule::Registers(limit) => {
+                registers = Some(limit);
+                ptxc_scheduling::Mode::Latency
+            }
             Schedule::Random(seed) => ptxc_scheduling::Mode::Random(seed),
             Schedule::Off | Schedule::Level => ptxc_scheduling::Mode::Source,
         };
-        let options = ptxc_scheduling::Options { mode, check: self.options.verify_each };
+        if mode == ptxc_scheduling::Mode::Source {
+            self.print_mir(pipeline::SCHEDULE, machine);
+            return Ok(());
+        }
+        let check = self.options.verify_each;
+        let options = ptxc_scheduling::Options { mode, registers, check };
         let start = Instant::now();
-        let facts = ptxc_scheduling::ModuleFacts::new(machine);
+        let context = ptxc_scheduling::Context::new(machine);
         let mut functions: Vec<&mut ptxc_mir::Function> = machine.functions.iter_mut().collect();
         let outcomes = each(&mut functions, self.options.jobs, |func| {
-            ptxc_scheduling::run(func, &facts, &options).map_err(|error| error.to_string())
+            ptxc_scheduling::run(func, &context, &options).map_err(|error| error.to_string())
         });
         let names: Vec<_> = functions.iter().map(|func| func.name).collect();
         self.report.time(pipeline::SCHEDULE, start.elapsed());
         for (outcome, name) in outcomes.into_iter().zip(names) {
-            if let Err(message) = outcome.and_then(|inner| inner) {
-                let name = machine.symbols.name(name).to_owned();
-                return Err(self.fail(pipeline::SCHEDULE, Some(&name), message));
+            match outcome.and_then(|inner| inner) {
+                Ok(summary) => self.count_schedule(&summary),
+                Err(message) => {
+                    let name = machine.symbols.name(name).to_owned();
+                    return Err(self.fail(pipeline::SCHEDULE, Some(&name), message));
+                }
             }
         }
         self.print_mir(pipeline::SCHEDULE, machine);
         if self.options.verify_each { self.verify_machine(pipeline::SCHEDULE, machine) } else { Ok(()) }
+    }
+
+    fn count_schedule(&mut self, summary: &ptxc_scheduling::Summary) {
+        self.report.count("blocks in a new order", summary.changed.into());
+        self.report.count("predicted cycles before scheduling", summary.cycles_before);
+        self.report.count("predicted cycles", summary.cycles_after);
+        self.report.count("critical path in cycles", summary.critical_path);
+        self.report.most("live registers before scheduling", summary.peak_before.into());
+        self.report.most("live registers", summary.peak_after.into());
     }
 
     fn assign_registers(&mut self, machine: &mut ptxc_mir::Module) -> Result<(), Stop> {

@@ -96,6 +96,8 @@ pub enum Schedule {
     Level,
     /// In source order.
     Off,
+    /// By latencies, with at most so many 32-bit registers live where that can be.
+    Registers(u32),
     /// In any order that the dependences allow, by this seed: for tests of the dependences.
     Random(u64),
 }

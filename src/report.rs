@@ -26,6 +26,14 @@ impl Report {
         }
     }
 
+    /// Raises a count to at least this.
+    pub fn most(&mut self, name: &'static str, number: u64) {
+        match self.counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, most)) => *most = number.max(*most),
+            None => self.counts.push((name, number)),
+        }
+    }
+
     /// Time of all steps together.
     pub fn total(&self) -> Duration {
         self.times.iter().map(|(_, time)| *time).sum()

@@ -16,7 +16,7 @@ const SEEDS: u64 = 2000;
 fn programs_mean_the_same_after_every_step() {
     check::keep_panics_quiet();
     let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(SEEDS);
-    let summary = campaign::run(0..seeds, Features::all(true));
+    let summary = campaign::run(0..seeds, Features::all(true), 1);
     for (what, count) in &summary.not_executed {
         println!("{count} not emulated: {what}");
     }

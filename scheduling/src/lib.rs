@@ -3,6 +3,8 @@
 //! * [`facts`] says what an instruction touches besides registers, from the effects of the instruction tables and from
 //!   what selection knows of memory ([`ptxc_mir::MemoryRef`]).
 //! * [`graph`] makes dependence graphs of it, near linear in the size of a block.
+//! * [`list`] puts it in the order that the machine's latencies and the register budget want; [`timeline`] says when
+//!   each instruction of an order issues. A block whose cycles do not fall by 3 % stays as it was.
 //! * [`random`] puts a block in any order that the graph allows. It is how fuzzing proves the graph.
 //! * [`checker`] accepts or rejects an order by a derivation of its own; it runs in builds with debug assertions.
 //!
@@ -12,13 +14,22 @@
 pub mod checker;
 pub mod facts;
 pub mod graph;
+pub mod list;
+pub mod live;
+pub mod machine;
 pub mod random;
+pub mod timeline;
 
 pub use checker::{Violation, check};
 pub use facts::{FunctionFacts, ModuleFacts};
 pub use graph::{Builder, Edge, Graph, Kind, Node};
+pub use live::{Liveness, words};
+pub use machine::Machine;
+pub use timeline::{Clock, Slot, Timeline};
 
-use ptxc_mir::{Function, Inst};
+use cranelift_entity::SecondaryMap;
+use list::{List, Sink};
+use ptxc_mir::{Block, Function, Inst, Module, VReg};
 
 /// How to order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,6 +37,8 @@ pub enum Mode {
     /// As it is.
     #[default]
     Source,
+    /// By latencies and register pressure.
+    Latency,
     /// Any order that the dependences allow, by this seed.
     Random(u64),
 }
@@ -35,23 +48,79 @@ pub enum Mode {
 pub struct Options {
     /// How to order.
     pub mode: Mode,
+    /// The most 32-bit registers to be live at once; `None` is what launch bounds and the function as it is say.
+    pub registers: Option<u32>,
     /// Check every block afterwards.
     pub check: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { mode: Mode::default(), check: cfg!(debug_assertions) }
+        Options { mode: Mode::default(), registers: None, check: cfg!(debug_assertions) }
     }
 }
 
-/// Orders the blocks of a function.
+/// What scheduling a function came to, by the machine's model. Cycles are sums over the blocks, each counted once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Blocks in another order than before.
+    pub changed: u32,
+    /// Cycles before.
+    pub cycles_before: u64,
+    /// Cycles afterwards.
+    pub cycles_after: u64,
+    /// Cycles of the longest chains of dependences.
+    pub critical_path: u64,
+    /// The most live 32-bit registers before.
+    pub peak_before: u32,
+    /// The most live 32-bit registers afterwards.
+    pub peak_after: u32,
+}
+
+/// What scheduling asks of a module; computed once for all its functions.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// What instructions touch.
+    pub facts: ModuleFacts,
+    /// What they cost.
+    pub machine: Machine,
+}
+
+impl Context {
+    /// Reads a module.
+    pub fn new(module: &Module) -> Context {
+        Context { facts: ModuleFacts::new(module), machine: Machine::new(module) }
+    }
+
+    /// The timelines of a function's blocks as they are, in the order of its layout.
+    pub fn timelines(&self, func: &Function) -> Vec<(Block, Timeline)> {
+        let liveness = Liveness::of(func);
+        let mut clock = Clock::new(&self.machine, &self.facts, &liveness);
+        let blocks = func.layout.iter();
+        blocks.map(|&block| (block, clock.run(func, block, &func.blocks[block].insts))).collect()
+    }
+}
+
+/// Registers of a thread that the assembler takes for itself: addresses, constants, stack.
+const RESERVED: u32 = 8;
+
+/// How many instructions before its user a computation is put that waits for it.
+const AHEAD: usize = 6;
+
+/// Orders the blocks of a function in SSA form.
 ///
 /// # Errors
 /// The checker refuses the new order, which is a fault of ours.
-pub fn run(func: &mut Function, module: &ModuleFacts, options: &Options) -> Result<(), Violation> {
-    let Mode::Random(seed) = options.mode else { return Ok(()) };
-    let facts = FunctionFacts::new(module, func);
+pub fn run(func: &mut Function, context: &Context, options: &Options) -> Result<Summary, Violation> {
+    match options.mode {
+        Mode::Source => Ok(Summary::default()),
+        Mode::Latency => by_latency(func, context, options),
+        Mode::Random(seed) => at_random(func, context, options, seed),
+    }
+}
+
+fn at_random(func: &mut Function, context: &Context, options: &Options, seed: u64) -> Result<Summary, Violation> {
+    let facts = FunctionFacts::new(&context.facts, func);
     let mut builder = Builder::new(&facts);
     let mut order: Vec<Inst> = Vec::new();
     for index in 0..func.layout.len() {
@@ -64,5 +133,94 @@ pub fn run(func: &mut Function, module: &ModuleFacts, options: &Options) -> Resu
         }
         std::mem::swap(&mut func.blocks[block].insts, &mut order);
     }
-    Ok(())
+    Ok(Summary::default())
+}
+
+fn by_latency(func: &mut Function, context: &Context, options: &Options) -> Result<Summary, Violation> {
+    let facts = FunctionFacts::new(&context.facts, func);
+    let liveness = Liveness::of(func);
+    let mut clock = Clock::new(&context.machine, &context.facts, &liveness);
+    let before: Vec<Timeline> =
+        func.layout.iter().map(|&block| clock.run(func, block, &func.blocks[block].insts)).collect();
+    let peak = before.iter().map(|timeline| timeline.peak).max().unwrap_or(0);
+    let limit = options.registers.unwrap_or_else(|| register_limit(func, &context.machine, peak));
+    let mut builder = Builder::new(&facts);
+    let mut list = List::new(&context.machine, &liveness, limit);
+    let mut sink = Sink::default();
+    let uses = count_uses(func);
+    let mut summary = Summary { peak_before: peak, ..Summary::default() };
+    let (mut nodes, mut order): (Vec<Node>, Vec<Inst>) = (Vec::new(), Vec::new());
+    for (index, old) in before.iter().enumerate() {
+        let block = func.layout[index];
+        order.clear();
+        list.enter(func, block);
+        builder.each_region(func, block, |graph| {
+            nodes.clear();
+            list.region(func, graph, &mut nodes);
+            let may_sink = |inst| may_sink(func, context, &facts, &uses, inst);
+            sink.region(graph, &nodes, AHEAD, may_sink, &mut order);
+        });
+        summary.cycles_before += u64::from(old.cycles);
+        summary.critical_path += u64::from(list.critical_path());
+        if options.check {
+            check(func, &facts, block, &func.blocks[block].insts, &order)?;
+        }
+        let new = clock.run(func, block, &order);
+        let kept = if is_better(old, &new, limit) {
+            std::mem::swap(&mut func.blocks[block].insts, &mut order);
+            summary.changed += 1;
+            &new
+        } else {
+            old
+        };
+        summary.cycles_after += u64::from(kept.cycles);
+        summary.peak_after = summary.peak_after.max(kept.peak);
+    }
+    Ok(summary)
+}
+
+/// How many registers may be live. What the function needs as it is sets the measure: latency is bought with a few more
+/// at most, and only as long as they cost no warps. What launch bounds grant is never passed.
+fn register_limit(func: &Function, machine: &Machine, peak: u32) -> u32 {
+    let free = machine.free_registers().saturating_sub(RESERVED);
+    let more = (peak + peak / 4 + 4).min(free);
+    peak.max(more).min(machine.register_budget(&func.attrs).saturating_sub(RESERVED))
+}
+
+/// Whether an order is worth to leave the source's, which the assembler knows to read.
+fn is_better(old: &Timeline, new: &Timeline, limit: u32) -> bool {
+    let fits = new.peak <= limit.max(old.peak);
+    let faster = u64::from(new.cycles) * 100 <= u64::from(old.cycles) * 97 && new.cycles + 4 <= old.cycles;
+    let smaller = old.peak > limit && new.peak < old.peak && u64::from(new.cycles) * 100 <= u64::from(old.cycles) * 102;
+    fits && faster || smaller
+}
+
+/// Whether an instruction may stand anywhere between its operands and its users, and is cheap: a short computation of one
+/// value.
+fn may_sink(
+    func: &Function,
+    context: &Context,
+    facts: &FunctionFacts<'_>,
+    uses: &SecondaryMap<VReg, u32>,
+    inst: Inst,
+) -> bool {
+    let timing = context.machine.timing(func, inst);
+    if timing.latency > 8 || timing.class.is_asynchronous() || !facts.of(func, inst).is_pure() {
+        return false;
+    }
+    let (mut defined, mut read) = (0, 0);
+    func.for_each_def(inst, |reg| defined += words(func.class(reg)));
+    // Sources that end here would live on in its place.
+    func.for_each_use(inst, |reg| read += if uses[reg] == 1 { words(func.class(reg)) } else { 0 });
+    defined >= read
+}
+
+/// How often each register is read.
+fn count_uses(func: &Function) -> SecondaryMap<VReg, u32> {
+    let mut uses = SecondaryMap::with_capacity(func.vregs.len());
+    for &block in &func.layout {
+        func.blocks[block].insts.iter().for_each(|&inst| func.for_each_use(inst, |reg| uses[reg] += 1));
+        func.for_each_terminator_use(block, |reg| uses[reg] += 1);
+    }
+    uses
 }

@@ -81,7 +81,7 @@ pub struct CompileArguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub passes: Option<Vec<String>>,
 
-    /// How to order instructions: `level`, `off` or `random:SEED`.
+    /// How to order instructions: `level`, `off`, `registers:N` or `random:SEED`.
     #[arg(long, value_name = "HOW", value_parser = parse_schedule, hide = true, default_value = "level")]
     pub schedule: Schedule,
 
@@ -246,11 +246,12 @@ fn parse_schedule(text: &str) -> Result<Schedule, String> {
     match text {
         "level" => Ok(Schedule::Level),
         "off" => Ok(Schedule::Off),
-        _ => text
-            .strip_prefix("random:")
-            .and_then(|seed| seed.parse().ok())
-            .map(Schedule::Random)
-            .ok_or_else(|| "one of `level`, `off` and `random:SEED`".to_owned()),
+        _ => {
+            let number = |prefix| text.strip_prefix(prefix).and_then(|number: &str| number.parse::<u64>().ok());
+            let registers = number("registers:").and_then(|limit| u32::try_from(limit).ok()).map(Schedule::Registers);
+            let schedule = registers.or_else(|| number("random:").map(Schedule::Random));
+            schedule.ok_or_else(|| "one of `level`, `off`, `registers:N` and `random:SEED`".to_owned())
+        }
     }
 }
 

@@ -72,6 +72,8 @@ pub struct OpcodeFacts {
     pub waits_for_grid: bool,
     /// Nothing moves past it.
     pub boundary: bool,
+    /// Waits for asynchronous operations of the groups that it writes.
+    pub waits: bool,
     /// Multiplies in `wgmma` groups: its matrix registers are in flight until a wait.
     pub wgmma: bool,
     /// Loads from tensor memory: its results are in flight until a wait.
@@ -87,6 +89,7 @@ impl OpcodeFacts {
         let mut facts = OpcodeFacts {
             read: domains(effects, Effects::read),
             write: domains(effects, Effects::write),
+            waits: effects.contains(Effects::WAIT),
             in_constant_space: effects.contains(Effects::read(Space::Const)),
             ..OpcodeFacts::default()
         };
@@ -277,6 +280,9 @@ impl OpcodeFacts {
             && effects.contains(Effects::mechanism(Mechanism::TensorWait))
             && effects.contains(Effects::read(Space::Tensor))
             && !effects.contains(Effects::WAIT);
+        if self.tensor_load {
+            self.reads = self.reads | Chains::TENSOR_REGISTERS;
+        }
     }
 
     /// What has no rule of its own.

@@ -1,0 +1,313 @@
+//! The list scheduler: one region after the other, cycle by cycle, what is ready first.
+//!
+//! It has two modes. In *latency* mode the instruction with the longest way to the region's end goes first, of those
+//! whose sources and unit are free in this cycle; source order decides among equals. When that would make more registers
+//! live than the limit, it is in *pressure* mode: the instruction that frees most goes first, or the next in source
+//! order, whatever it has to wait for. The mode is chosen anew for every instruction.
+
+use crate::graph::{Graph, Kind, Node};
+use crate::live::{Liveness, Pressure};
+use crate::machine::Machine;
+use ptxc_mir::{Block, Function, Inst};
+use ptxc_targets::timing::{Timing, Unit};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+/// How many instructions in source order pressure mode looks at.
+const WINDOW: usize = 24;
+
+/// The scheduler of one function; keeps what it allocated.
+#[derive(Debug)]
+pub struct List<'a> {
+    machine: &'a Machine,
+    liveness: &'a Liveness,
+    /// The most registers to be live at once.
+    limit: u32,
+    pressure: Pressure,
+    nodes: Vec<NodeState>,
+    /// Nodes whose predecessors are done, in source order.
+    free: BTreeSet<Node>,
+    /// Those that wait for a result, by the cycle in which it is there.
+    pending: BinaryHeap<Reverse<(u32, Node)>>,
+    /// Those that wait for nothing but their unit, by length of the way to the end.
+    ready: Vec<BinaryHeap<(u32, Reverse<Node>)>>,
+    busy: [u32; Unit::COUNT],
+    now: u32,
+    /// Joins that are done, before what follows them is looked at.
+    joins: Vec<Node>,
+    /// The longest way through a region, in cycles.
+    critical: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct NodeState {
+    /// `None` for a join.
+    timing: Option<Timing>,
+    /// Predecessors to come.
+    waits_for: u32,
+    /// The cycle from which it may issue.
+    ready_at: u32,
+    /// Cycles from its issue to the end of the region.
+    height: u32,
+    done: bool,
+}
+
+/// Cycles from the issue of an instruction to that of one that depends on it.
+fn distance(timing: Option<Timing>, kind: Kind) -> u32 {
+    match timing {
+        None => 0,
+        Some(timing) if kind == Kind::Data && !timing.class.is_asynchronous() => u32::from(timing.latency),
+        Some(timing) => u32::from(timing.issue),
+    }
+}
+
+impl<'a> List<'a> {
+    /// A scheduler that keeps at most `limit` registers live where it can.
+    pub fn new(machine: &'a Machine, liveness: &'a Liveness, limit: u32) -> List<'a> {
+        List {
+            machine,
+            liveness,
+            limit,
+            pressure: Pressure::default(),
+            nodes: Vec::new(),
+            free: BTreeSet::new(),
+            pending: BinaryHeap::new(),
+            ready: vec![BinaryHeap::new(); Unit::COUNT],
+            busy: [0; Unit::COUNT],
+            now: 0,
+            joins: Vec::new(),
+            critical: 0,
+        }
+    }
+
+    /// Begins a block.
+    pub fn enter(&mut self, func: &Function, block: Block) {
+        self.pressure.enter(func, self.liveness, block);
+        self.critical = 0;
+    }
+
+    /// The sum of the longest ways through the regions since the block began, in cycles.
+    pub fn critical_path(&self) -> u32 {
+        self.critical
+    }
+
+    /// Appends the nodes of a region in their new order, without joins.
+    pub fn region(&mut self, func: &Function, graph: &Graph, out: &mut Vec<Node>) {
+        self.prepare(func, graph);
+        while let Some(node) = self.pick(func, graph) {
+            self.issue(func, graph, node);
+            out.push(node);
+        }
+    }
+
+    fn prepare(&mut self, func: &Function, graph: &Graph) {
+        self.nodes.clear();
+        self.free.clear();
+        self.pending.clear();
+        self.ready.iter_mut().for_each(BinaryHeap::clear);
+        self.busy = [0; Unit::COUNT];
+        self.now = 0;
+        for node in 0..graph.len() as Node {
+            let timing = graph.inst(node).map(|inst| self.machine.timing(func, inst));
+            let waits_for = graph.preds(node).len() as u32;
+            self.nodes.push(NodeState { timing, waits_for, ready_at: 0, height: 0, done: false });
+        }
+        let mut longest = 0;
+        for node in (0..graph.len() as Node).rev() {
+            let timing = self.nodes[node as usize].timing;
+            let mut height = timing.map_or(0, |_| distance(timing, Kind::Data));
+            for edge in graph.succs(node) {
+                height = height.max(distance(timing, edge.kind) + self.nodes[edge.node as usize].height);
+            }
+            self.nodes[node as usize].height = height;
+            longest = longest.max(height);
+        }
+        self.critical += longest;
+        for node in 0..graph.len() as Node {
+            if self.nodes[node as usize].waits_for == 0 {
+                self.release(graph, node);
+            }
+        }
+    }
+
+    /// All predecessors of a node are done.
+    fn release(&mut self, graph: &Graph, node: Node) {
+        self.joins.push(node);
+        while let Some(node) = self.joins.pop() {
+            let state = self.nodes[node as usize];
+            if state.timing.is_some() {
+                self.free.insert(node);
+                self.pending.push(Reverse((state.ready_at, node)));
+                continue;
+            }
+            for edge in graph.succs(node) {
+                let next = &mut self.nodes[edge.node as usize];
+                next.ready_at = next.ready_at.max(state.ready_at);
+                next.waits_for -= 1;
+                if next.waits_for == 0 {
+                    self.joins.push(edge.node);
+                }
+            }
+        }
+    }
+
+    fn pick(&mut self, func: &Function, graph: &Graph) -> Option<Node> {
+        self.free.first()?;
+        if self.pressure.live() >= self.limit {
+            return self.pick_for_pressure(func, graph);
+        }
+        let node = self.pick_for_latency()?;
+        let change = graph.inst(node).map_or(0, |inst| self.pressure.change(func, inst));
+        if change > 0 && self.pressure.live() as i32 + change > self.limit as i32 {
+            self.back(node);
+            return self.pick_for_pressure(func, graph);
+        }
+        Some(node)
+    }
+
+    /// The instruction with the longest way to the end that can issue first.
+    fn pick_for_latency(&mut self) -> Option<Node> {
+        loop {
+            while let Some(&Reverse((_, node))) = self.pending.peek().filter(|entry| entry.0.0 <= self.now) {
+                self.pending.pop();
+                self.back(node);
+            }
+            let mut best: Option<(u32, Reverse<Node>, usize)> = None;
+            let mut next = self.pending.peek().map(|entry| entry.0.0);
+            for unit in 0..Unit::COUNT {
+                let heap = &mut self.ready[unit];
+                while heap.peek().is_some_and(|&(_, Reverse(node))| self.nodes[node as usize].done) {
+                    heap.pop();
+                }
+                let Some(&(height, node)) = heap.peek() else { continue };
+                if self.busy[unit] > self.now {
+                    next = Some(next.map_or(self.busy[unit], |at| at.min(self.busy[unit])));
+                } else if best.is_none_or(|(other, number, _)| (height, node) > (other, number)) {
+                    best = Some((height, node, unit));
+                }
+            }
+            if let Some((_, Reverse(node), unit)) = best {
+                self.ready[unit].pop();
+                return Some(node);
+            }
+            self.now = next?.max(self.now + 1);
+        }
+    }
+
+    /// The instruction that frees most registers, of the next in source order; the next when none frees any.
+    fn pick_for_pressure(&mut self, func: &Function, graph: &Graph) -> Option<Node> {
+        let cost = |node: &Node| graph.inst(*node).map_or(0, |inst| self.pressure.change(func, inst));
+        let candidates = self.free.iter().take(WINDOW);
+        let best = candidates.map(|node| (cost(node), *node)).min()?;
+        if best.0 < 0 { Some(best.1) } else { self.free.first().copied() }
+    }
+
+    /// Puts a node to those that wait for their unit.
+    fn back(&mut self, node: Node) {
+        let state = self.nodes[node as usize];
+        if let (Some(timing), false) = (state.timing, state.done) {
+            self.ready[timing.unit.index()].push((state.height, Reverse(node)));
+        }
+    }
+
+    fn issue(&mut self, func: &Function, graph: &Graph, node: Node) {
+        self.free.remove(&node);
+        let state = &mut self.nodes[node as usize];
+        state.done = true;
+        let state = *state;
+        let (Some(timing), Some(inst)) = (state.timing, graph.inst(node)) else { return };
+        let start = self.now.max(state.ready_at).max(self.busy[timing.unit.index()]);
+        self.busy[timing.unit.index()] = start + u32::from(timing.interval);
+        self.now = start + u32::from(timing.issue);
+        self.pressure.step(func, inst);
+        for edge in graph.succs(node) {
+            let next = &mut self.nodes[edge.node as usize];
+            next.ready_at = next.ready_at.max(start + distance(state.timing, edge.kind));
+            next.waits_for -= 1;
+            if next.waits_for == 0 {
+                self.release(graph, edge.node);
+            }
+        }
+    }
+}
+
+/// Moves cheap computations down to their first user, or `ahead` instructions before it, where that makes no operand live
+/// longer: address arithmetic waits in no register.
+#[derive(Debug, Default)]
+pub struct Sink {
+    state: Vec<Place>,
+    stack: Vec<(Node, u32)>,
+    position: Vec<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// Stays where it is in the order.
+    Fixed,
+    /// Waits for a user.
+    Waiting,
+    Done,
+}
+
+impl Sink {
+    /// Appends the instructions of `order`, a region's nodes in a legal order. `may_sink` says of which instructions the
+    /// place does not matter.
+    pub fn region(
+        &mut self,
+        graph: &Graph,
+        order: &[Node],
+        ahead: usize,
+        may_sink: impl Fn(Inst) -> bool,
+        out: &mut Vec<Inst>,
+    ) {
+        self.state.clear();
+        self.state.resize(graph.len(), Place::Fixed);
+        self.position.clear();
+        self.position.resize(graph.len(), u32::MAX);
+        for (at, &node) in order.iter().enumerate() {
+            self.position[node as usize] = at as u32;
+            if graph.inst(node).is_some_and(&may_sink) {
+                self.state[node as usize] = Place::Waiting;
+            }
+        }
+        for (at, &node) in order.iter().enumerate() {
+            if let Some(&soon) = order.get(at + ahead).filter(|soon| self.state[**soon as usize] == Place::Fixed) {
+                self.emit_waiting(graph, soon, at as u32, out);
+            }
+            if self.state[node as usize] == Place::Fixed {
+                self.emit_waiting(graph, node, at as u32, out);
+                self.state[node as usize] = Place::Done;
+                out.extend(graph.inst(node));
+            }
+        }
+        for &node in order {
+            if self.state[node as usize] == Place::Waiting {
+                self.emit_waiting(graph, node, u32::MAX, out);
+                self.state[node as usize] = Place::Done;
+                out.extend(graph.inst(node));
+            }
+        }
+    }
+
+    /// Appends what waits among the predecessors of `user`, deepest first, as far as it stood before `limit`.
+    fn emit_waiting(&mut self, graph: &Graph, user: Node, limit: u32, out: &mut Vec<Inst>) {
+        self.stack.push((user, 0));
+        while let Some((node, next)) = self.stack.last_mut() {
+            let node = *node;
+            if let Some(edge) = graph.preds(node).get(*next as usize) {
+                *next += 1;
+                let before = edge.node as usize;
+                // Joins stand for accesses to memory, of which none waits.
+                if self.state[before] == Place::Waiting && self.position[before] < limit {
+                    self.stack.push((edge.node, 0));
+                }
+                continue;
+            }
+            self.stack.pop();
+            if node != user && self.state[node as usize] == Place::Waiting {
+                self.state[node as usize] = Place::Done;
+                out.extend(graph.inst(node));
+            }
+        }
+    }
+}

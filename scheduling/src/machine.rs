@@ -1,0 +1,68 @@
+//! What the instructions of a module cost, and how many registers a function may use.
+
+use ptxc_mir::{Function, FunctionAttrs, Inst, Module, Op, Operand};
+use ptxc_targets::timing::{Class, LaunchBounds, Model, Timing, WARP_SIZE};
+
+/// Costs of a module's mnemonics on one machine; computed once.
+#[derive(Clone)]
+pub struct Machine {
+    model: &'static Model,
+    opcodes: Vec<Timing>,
+    copy: Timing,
+    special: Timing,
+    call: Timing,
+}
+
+impl Machine {
+    /// The machine of the module's target.
+    pub fn new(module: &Module) -> Machine {
+        let model = Model::of(module.target);
+        Machine {
+            model,
+            opcodes: module.opcodes.all().map(|toks| model.timing(toks)).collect(),
+            copy: model.timing_of_class(Class::OTHER),
+            special: model.timing_of_class(Class::SPECIAL_REGISTER),
+            call: model.timing_of_class(Class::CALL),
+        }
+    }
+
+    /// The tables behind it.
+    pub fn model(&self) -> &'static Model {
+        self.model
+    }
+
+    /// What an instruction costs.
+    pub fn timing(&self, func: &Function, inst: Inst) -> Timing {
+        match func.insts[inst].op {
+            Op::Ptx(opcode) => {
+                let timing = self.opcodes.get(opcode.index()).copied().unwrap_or(self.copy);
+                let special = timing.class == Class::OTHER
+                    && func.inst_operands(inst).iter().any(|operand| matches!(operand, Operand::SReg(_)));
+                if special { self.special } else { timing }
+            }
+            Op::Copy(_) => self.copy,
+            Op::Call(_) | Op::Asm(_) => self.call,
+        }
+    }
+
+    /// The most registers that the function may use, as launch bounds promise.
+    pub fn register_budget(&self, attrs: &FunctionAttrs) -> u32 {
+        let threads = |of: [u32; 3]| of.iter().product::<u32>();
+        self.model.register_budget(LaunchBounds {
+            threads: attrs.reqntid.or(attrs.maxntid).map(threads),
+            blocks: attrs.minnctapersm,
+            registers: attrs.maxnreg,
+        })
+    }
+
+    /// Registers of a thread with which a multiprocessor still holds all the warps it can.
+    pub fn free_registers(&self) -> u32 {
+        self.model.registers() / (self.model.warps() * WARP_SIZE).max(1)
+    }
+}
+
+impl std::fmt::Debug for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Machine").field("model", &self.model.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,112 @@
+//! When the instructions of a block would issue, by the model of one warp that has the multiprocessor for itself: in
+//! order, each when its sources and its unit are there.
+
+use crate::facts::{Chains, ModuleFacts};
+use crate::live::{Liveness, Pressure};
+use crate::machine::Machine;
+use cranelift_entity::SecondaryMap;
+use ptxc_mir::{Block, Function, Inst, Operand, VReg};
+use ptxc_targets::timing::{Timing, Unit};
+
+/// An instruction in a timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The instruction.
+    pub inst: Inst,
+    /// The cycle in which it issues; the block's entry is 0.
+    pub start: u32,
+    /// What it costs.
+    pub timing: Timing,
+    /// Live 32-bit registers after it.
+    pub live: u32,
+}
+
+/// A block in time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// The instructions in their order.
+    pub slots: Vec<Slot>,
+    /// The cycle in which the terminator issues, or the last result that later blocks read is there.
+    pub cycles: u32,
+    /// The most 32-bit registers live at once.
+    pub peak: u32,
+}
+
+/// Makes timelines; keeps what it allocated.
+#[derive(Debug)]
+pub struct Clock<'a> {
+    machine: &'a Machine,
+    facts: &'a ModuleFacts,
+    liveness: &'a Liveness,
+    pressure: Pressure,
+    /// When each register is there, and in which timeline it was written.
+    ready: SecondaryMap<VReg, (u32, u32)>,
+    round: u32,
+}
+
+/// Chains of asynchronous operations that a wait ends.
+const GROUPS: [Chains; 4] = [Chains::COPY_GROUP, Chains::BULK_GROUP, Chains::WGMMA, Chains::TENSOR_REGISTERS];
+
+impl<'a> Clock<'a> {
+    /// A clock for one function.
+    pub fn new(machine: &'a Machine, facts: &'a ModuleFacts, liveness: &'a Liveness) -> Clock<'a> {
+        Clock { machine, facts, liveness, pressure: Pressure::default(), ready: SecondaryMap::new(), round: 0 }
+    }
+
+    /// The timeline of a block whose instructions are in the order `order`. What comes from other blocks is there at
+    /// the start.
+    pub fn run(&mut self, func: &Function, block: Block, order: &[Inst]) -> Timeline {
+        self.round += 1;
+        self.pressure.enter(func, self.liveness, block);
+        let mut busy = [0u32; Unit::COUNT];
+        let mut complete = [0u32; GROUPS.len()];
+        let mut now = 0u32;
+        let mut slots = Vec::with_capacity(order.len());
+        for &inst in order {
+            let timing = self.machine.timing(func, inst);
+            let mut start = now.max(busy[timing.unit.index()]);
+            func.for_each_use(inst, |reg| start = start.max(self.ready(reg)));
+            start = start.max(self.awaited(func, inst, &complete));
+            let end = start + u32::from(timing.latency);
+            func.for_each_def(inst, |reg| self.ready[reg] = (self.round, end));
+            if timing.class.is_asynchronous() {
+                self.complete(func, inst, end, &mut complete);
+            }
+            busy[timing.unit.index()] = start + u32::from(timing.interval);
+            now = start + u32::from(timing.issue);
+            self.pressure.step(func, inst);
+            slots.push(Slot { inst, start, timing, live: self.pressure.live() });
+        }
+        let mut cycles = now;
+        func.for_each_terminator_use(block, |reg| cycles = cycles.max(self.ready(reg)));
+        for &reg in self.liveness.live_out(block) {
+            cycles = cycles.max(self.ready(reg));
+        }
+        Timeline { slots, cycles, peak: self.pressure.peak() }
+    }
+
+    fn ready(&self, reg: VReg) -> u32 {
+        let (round, ready) = self.ready[reg];
+        if round == self.round { ready } else { 0 }
+    }
+
+    /// When all operations are complete that an instruction waits for. A wait that leaves some of them is taken to find
+    /// what it needs complete, as in the loops that such waits are for.
+    fn awaited(&self, func: &Function, inst: Inst, complete: &[u32]) -> u32 {
+        let Some(facts) = self.facts.opcode(func, inst).filter(|facts| facts.waits) else { return 0 };
+        if func.inst_operands(inst).iter().any(|operand| matches!(operand, Operand::Imm(n) if *n != 0)) {
+            return 0;
+        }
+        let ended = GROUPS.iter().zip(complete).filter(|(chain, _)| facts.writes.intersects(**chain));
+        ended.map(|(_, end)| *end).max().unwrap_or(0)
+    }
+
+    fn complete(&self, func: &Function, inst: Inst, end: u32, complete: &mut [u32]) {
+        let Some(facts) = self.facts.opcode(func, inst) else { return };
+        for (chain, latest) in GROUPS.iter().zip(complete) {
+            if facts.reads.union(facts.writes).intersects(*chain) {
+                *latest = (*latest).max(end);
+            }
+        }
+    }
+}
