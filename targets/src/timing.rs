@@ -208,9 +208,10 @@ pub struct Timing {
     /// From its issue until an instruction that reads its results can be issued; for an asynchronous operation
     /// ([`Class::is_asynchronous`]) until it is complete; for a store or a barrier, until what waits for it can go on.
     pub latency: u16,
-    /// How long it keeps its unit from the same warp's next instruction there. At least 1.
+    /// How long it keeps its unit from the same warp's next instruction there.
     pub interval: u16,
-    /// How many issue slots it takes: the instructions of the machine that the assembler makes of it. At least 1.
+    /// How many issue slots it takes, or how long it keeps the warp from going on: the instructions of the machine that
+    /// the assembler makes of it. 0 where it makes none, and only renames.
     pub issue: u16,
 }
 
@@ -256,8 +257,8 @@ impl Model {
             class,
             unit: Unit(row.unit),
             latency: at(row.latency),
-            interval: at(row.interval).max(1),
-            issue: at(row.issue).max(1),
+            interval: at(row.interval),
+            issue: at(row.issue),
         }
     }
 

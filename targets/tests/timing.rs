@@ -42,7 +42,8 @@ fn every_cost_is_sensible_on_every_machine() {
     for toks in mnemonics(2, 4) {
         for model in Model::all() {
             let timing = model.timing(&toks);
-            assert!(timing.latency > 0 && timing.interval > 0 && timing.issue > 0, "{} {toks:?}", model.name());
+            let free = timing.class.name() == "rename";
+            assert!(free || timing.latency.min(timing.interval).min(timing.issue) > 0, "{} {toks:?}", model.name());
             assert!(timing.latency >= timing.issue, "{} {toks:?} {timing:?}", model.name());
         }
     }
@@ -51,15 +52,16 @@ fn every_cost_is_sensible_on_every_machine() {
 #[test]
 fn instructions_are_of_the_classes_one_expects() {
     for (mnemonic, class) in [
-        ("add.s32", "integer"),
+        ("add.s32", "integer_sum"),
         ("add.s64", "integer_pair"),
-        ("add.cc.u32", "integer"),
+        ("add.cc.u32", "integer_sum"),
         ("add.f64", "double"),
         ("add.rn.ftz.f32x2", "float_pair"),
         ("fma.rn.f32.f16.f16", "float_mixed"),
         ("fma.rn.f16x2", "half"),
         ("mad.lo.s32", "multiply"),
         ("mul.wide.s32", "multiply_wide"),
+        ("mul.hi.s32", "multiply_high"),
         ("mul.lo.u64", "multiply_long"),
         ("div.rn.f32", "float_divide"),
         ("div.full.f32", "float_divide_approx"),
@@ -72,12 +74,13 @@ fn instructions_are_of_the_classes_one_expects() {
         ("setp.lt.s64", "integer_pair"),
         ("and.pred", "predicate"),
         ("mov.b64", "move_pair"),
-        ("cvt.rn.f32.s32", "convert"),
+        ("cvt.rn.f32.s32", "convert_from_integer"),
         ("cvt.rni.f32.f32", "convert_round"),
         ("cvt.rni.s32.f32", "convert"),
         ("cvt.rn.bf16x2.f32", "convert_half"),
         ("cvt.f32.f16", "convert_half"),
-        ("cvt.u64.u32", "convert_integer"),
+        ("cvt.u64.u32", "rename"),
+        ("cvt.s64.s32", "convert_integer"),
         ("cvt.rn.f64.s64", "convert_double"),
         ("cvt.rn.f32.s64", "convert_long"),
         ("cvt.rn.satfinite.e4m3x2.f32", "convert_narrow"),
@@ -90,6 +93,7 @@ fn instructions_are_of_the_classes_one_expects() {
         ("ld.acquire.gpu.global.b32", "load_acquire"),
         ("atom.shared.add.u32", "atomic_shared"),
         ("atom.shared.cas.b32", "atomic_swap_shared"),
+        ("atom.shared.add.f32", "atomic_loop_shared"),
         ("red.global.add.f32", "reduce_global"),
         ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "load_matrix"),
         ("cp.async.cg.shared.global", "copy_async"),
