@@ -366,9 +366,14 @@ impl Family {
         self.operations.len()
     }
 
+    /// Where the operations' random inputs come from: a hash of the name.
+    fn random(&self) -> Random {
+        Random::new(self.name.bytes().fold(0, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into())))
+    }
+
     /// Runs all kernels. All failures are reported, the first of each operation.
     pub fn test(&self, gpu: &Gpu, module: &Module) -> Result<Outcome, Failure> {
-        let mut random = Random::new(self.name.bytes().fold(0, |seed, byte| seed * 31 + u64::from(byte)));
+        let mut random = self.random();
         let mut failures = Vec::new();
         for (operation, name) in self.operations.iter().zip(KERNELS) {
             match operation.check(gpu, module, name, &mut random) {
@@ -443,6 +448,21 @@ mod tests {
             }
         }
         assembles(&jobs);
+    }
+
+    /// Of the inputs that a GPU would get; enough of what they give must be defined, and fit its type.
+    #[test]
+    fn every_meaning_is_one_of_its_inputs() {
+        for family in families() {
+            let mut random = family.random();
+            for operation in &family.operations {
+                let values = operation.values(&mut random);
+                let defined: Vec<_> = values.iter().filter_map(|inputs| (operation.meaning)(*inputs)).collect();
+                assert!(defined.len() >= ELEMENTS / 16, "{}: {} are defined", operation.text, defined.len());
+                let ty = operation.outputs[0];
+                assert!(defined.iter().all(|[result, _]| result & !ty.mask() == 0), "{}", operation.text);
+            }
+        }
     }
 
     #[test]
