@@ -3,6 +3,8 @@
 //!
 //! A rule writes a mnemonic as a quoted string, `"mul.wide.s32"`. ISLE has no strings, so before compiling, each is
 //! replaced by a constant of the same length (`$mul_wide_s32_`), which keeps line and column of ISLE's messages right.
+//!
+//! Every rule has a name. The compiled rules say `fired` with the rule's row of the table of names when one is applied.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,9 +27,11 @@ fn main() {
     files.sort();
 
     let mut mnemonics = BTreeMap::new();
+    let mut names = RuleNames::default();
     let mut inputs = vec![out.join("opcodes.isle"), out.join("mnemonics.isle")];
     for file in &files {
         let text = fs::read_to_string(file).expect("a rule file is UTF-8");
+        names.read(file, &text);
         let target = out.join(file.file_name().expect("a rule file has a name"));
         fs::write(&target, quote_mnemonics(&text, file, &mut mnemonics)).expect("OUT_DIR is writable");
         inputs.push(target);
@@ -36,16 +40,78 @@ fn main() {
     fs::write(&inputs[1], mnemonic_terms(&mnemonics)).expect("OUT_DIR is writable");
     fs::write(out.join("mnemonics.rs"), mnemonic_constants(&mnemonics)).expect("OUT_DIR is writable");
 
+    fs::write(out.join("rule_names.rs"), names.table()).expect("OUT_DIR is writable");
+
     let options = cranelift_isle::codegen::CodegenOptions {
         exclude_global_allow_pragmas: true,
         ..cranelift_isle::codegen::CodegenOptions::default()
     };
     match cranelift_isle::compile::from_files(&inputs, &options) {
-        Ok(code) => fs::write(out.join("rules.rs"), code).expect("OUT_DIR is writable"),
+        Ok(code) => fs::write(out.join("rules.rs"), names.tell_when_fired(&code)).expect("OUT_DIR is writable"),
         Err(errors) => {
             eprintln!("{errors:?}");
             std::process::exit(1);
         }
+    }
+}
+
+/// The names of the rules, in the order of files and lines.
+#[derive(Default)]
+struct RuleNames {
+    /// Name, file and line.
+    rows: Vec<(String, String, usize)>,
+}
+
+impl RuleNames {
+    /// Takes the names of the rules of a file; a rule begins a line.
+    fn read(&mut self, path: &Path, text: &str) {
+        let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        for (index, line) in text.lines().enumerate() {
+            let Some(rest) = line.strip_prefix("(rule") else { continue };
+            let name = rest.split_whitespace().next().unwrap_or_default();
+            let place = format!("rules/{file}:{}", index + 1);
+            assert!(
+                name.starts_with(|c: char| c.is_ascii_alphabetic()),
+                "{place}: a rule has a name: `(rule mad.left 2 (lower \u{2026}) \u{2026})`"
+            );
+            assert!(self.rows.iter().all(|row| row.0 != name), "{place}: there is another rule `{name}`");
+            self.rows.push((name.to_owned(), file.clone(), index + 1));
+        }
+    }
+
+    /// The Rust side: one row each.
+    fn table(&self) -> String {
+        let mut out = String::from("/// The rules of `isel/rules/`.\npub(crate) static RULES: &[Rule] = &[\n");
+        for (name, file, line) in &self.rows {
+            writeln!(out, "    Rule {{ name: \"{name}\", file: \"rules/{file}\", line: {line} }},")
+                .expect("writing to a string");
+        }
+        out.push_str("];\n");
+        out
+    }
+
+    /// The compiled rules with a call of `fired` where one is applied. ISLE says which it is in a comment,
+    /// `// Rule at FILE line N.`, and counts lines from 0.
+    fn tell_when_fired(&self, code: &str) -> String {
+        let mut out = String::with_capacity(code.len() + 64 * self.rows.len());
+        let mut told = 0;
+        for line in code.lines() {
+            out.push_str(line);
+            out.push('\n');
+            if line.starts_with("pub trait Context {") {
+                out.push_str("    fn fired(&mut self, rule: &'static Rule);\n");
+            }
+            let Some(place) = line.trim_start().strip_prefix("// Rule at ") else { continue };
+            let Some((path, number)) = place.trim_end_matches('.').rsplit_once(" line ") else { continue };
+            let Some(file) = Path::new(path).file_name() else { continue };
+            let is_it = |row: &(String, String, usize)| *file == *row.1 && (row.2 - 1).to_string() == number;
+            if let Some(row) = self.rows.iter().position(is_it) {
+                writeln!(out, "C::fired(ctx, &RULES[{row}]);").expect("writing to a string");
+                told += 1;
+            }
+        }
+        assert!(told >= self.rows.len(), "the compiled rules name {told} of {} rules", self.rows.len());
+        out
     }
 }
 

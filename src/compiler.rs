@@ -20,7 +20,7 @@ use crate::diagnostics::{Diagnostic, Diagnostics, InternalError, Severity};
 use crate::input::Format;
 use crate::options::{DebugInfo, Emit, OptLevel, Options, PrintAfter, Schedule};
 use crate::pipeline::{self, IrStep};
-use crate::report::Report;
+use crate::report::{Remark, Report};
 use crate::verify::verify;
 
 /// What a successful compilation gives.
@@ -30,8 +30,25 @@ pub struct Output {
     pub text: String,
     /// Warnings; there are no errors in it.
     pub warnings: Diagnostics,
+    /// Rules that were applied, where [`Options::remarks`] asks for them: step by step, by function.
+    pub remarks: Vec<Remark>,
     /// Times and counts.
     pub report: Report,
+}
+
+impl Output {
+    /// Remarks as people read them: those of the steps and rules of these names, or all.
+    pub fn remarks_of(&self, names: &[&str]) -> Diagnostics {
+        let wanted =
+            |remark: &&Remark| names.is_empty() || names.contains(&remark.step) || names.contains(&remark.rule);
+        let text = |remark: &Remark| {
+            let message = format!("{}: `{}`", remark.step, remark.rule);
+            let at = Diagnostic::remark(message).at(remark.span.clone());
+            if remark.span.is_some() { at } else { at.note(format!("in @{}", remark.function)) }
+        };
+        let list = self.remarks.iter().filter(wanted).map(text).collect();
+        Diagnostics { list, ..Diagnostics::new(&self.warnings.source_name, &self.warnings.source) }
+    }
 }
 
 /// Receives intermediate forms as [`Options::print_after`] asks.
@@ -206,13 +223,15 @@ struct Session<'a> {
     /// Symbols as `spans` numbers them, once passes may have changed the numbers.
     symbols: Option<HashMap<String, Symbol>>,
     diagnostics: Diagnostics,
+    remarks: Vec<Remark>,
     report: Report,
 }
 
 impl<'a> Session<'a> {
     fn new(name: &str, text: &str, options: &'a Options, observer: Option<&'a mut dyn Observer>) -> Session<'a> {
         let diagnostics = Diagnostics::new(name, text);
-        Session { options, observer, spans: None, symbols: None, diagnostics, report: Report::default() }
+        let (remarks, report) = (Vec::new(), Report::default());
+        Session { options, observer, spans: None, symbols: None, diagnostics, remarks, report }
     }
 
     fn compile_text(mut self) -> Result<Output, Diagnostics> {
@@ -313,7 +332,7 @@ impl<'a> Session<'a> {
     fn finish(self, result: Result<String, Stop>) -> Result<Output, Diagnostics> {
         match result {
             Ok(text) if !self.diagnostics.has_errors() => {
-                Ok(Output { text, warnings: self.diagnostics, report: self.report })
+                Ok(Output { text, warnings: self.diagnostics, remarks: self.remarks, report: self.report })
             }
             _ => Err(self.diagnostics),
         }
@@ -403,6 +422,9 @@ impl<'a> Session<'a> {
     /// Everything after reading and verifying.
     fn lower(&mut self, mut module: Module) -> Result<String, Stop> {
         self.expand_assembly(&mut module)?;
+        if self.options.remarks {
+            self.remember_symbols(&module);
+        }
         let legalized = self.optimize(&mut module)?;
         if self.options.emit == Emit::Ir {
             return self.step("print", || ptxc_ir::print_module(&module));
@@ -470,10 +492,23 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let mut funcs = std::mem::take(&mut module.funcs);
         let attrs: PrimaryMap<FuncId, FuncAttrs> = funcs.values().map(|func| func.attrs.clone()).collect();
-        let context = ptxc_opt::Context { module, attrs: &attrs };
+        let wants_remarks = self.options.remarks;
         let mut bodies: Vec<&mut Function> = funcs.values_mut().filter(|func| !func.is_declaration()).collect();
-        let outcomes = each(&mut bodies, self.options.jobs, |func| (pass.run)(func, &context));
+        let outcomes = each(&mut bodies, self.options.jobs, |func| {
+            let remarks = wants_remarks.then(ptxc_opt::Remarks::default);
+            let context = ptxc_opt::Context { module, attrs: &attrs, remarks: remarks.as_ref() };
+            (pass.run)(func, &context);
+            remarks.map(ptxc_opt::Remarks::into_list).unwrap_or_default()
+        });
         let failed = outcomes.iter().position(Result::is_err).map(|index| bodies[index].name.clone());
+        if wants_remarks {
+            let names: Vec<String> = bodies.iter().map(|func| func.name.clone()).collect();
+            for (function, list) in names.iter().zip(outcomes.iter().flatten()) {
+                for (inst, rule) in list {
+                    self.remark(pass.name, rule.name(), function, Some(*inst));
+                }
+            }
+        }
         module.funcs = funcs;
         self.report.time(pass.name, start.elapsed());
         match outcomes.into_iter().find_map(Result::err) {
@@ -495,7 +530,13 @@ impl<'a> Session<'a> {
     fn select(&mut self, module: &Module) -> Result<ptxc_mir::Module, Stop> {
         let target = self.options.target;
         let options = ptxc_isel::Options { locations: self.options.debug_info != DebugInfo::None };
-        let result = self.step(pipeline::SELECT, || ptxc_isel::select(module, target, &options))?;
+        let mut remarks = self.options.remarks.then(Vec::new);
+        let select = || ptxc_isel::select_with_remarks(module, target, &options, remarks.as_mut());
+        let result = self.step(pipeline::SELECT, select)?;
+        for remark in remarks.into_iter().flatten() {
+            let function = module.funcs.get(remark.func).map_or("", |func| func.name.as_str());
+            self.remark(pipeline::SELECT, remark.rule.name, function, remark.inst);
+        }
         let mut machine = match result {
             Ok(machine) => machine,
             Err(errors) => return Err(self.refuse(module, errors)),
@@ -619,6 +660,17 @@ impl<'a> Session<'a> {
             let globals = module.globals.iter().map(|(id, global)| (global.name.clone(), Symbol::Global(id)));
             self.symbols = Some(funcs.chain(globals).collect());
         }
+    }
+
+    /// Keeps that a rule was applied.
+    fn remark(&mut self, step: &'static str, rule: &'static str, function: &str, inst: Option<ptxc_ir::Inst>) {
+        let func = match self.symbols.as_ref().and_then(|symbols| symbols.get(function)) {
+            Some(Symbol::Func(func)) => Some(*func),
+            _ => None,
+        };
+        let span = |spans: &SpanMap| known(spans.func(func?).inst(inst?));
+        let span = self.spans.as_ref().and_then(span);
+        self.remarks.push(Remark { step, rule, function: function.to_owned(), span });
     }
 
     /// Turns errors of legalization and selection into diagnostics.

@@ -8,6 +8,8 @@ use std::ops::Range;
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
+    /// Something that was done, for who wants to know.
+    Remark,
     /// Compilation goes on.
     Warning,
     /// There is no output.
@@ -17,13 +19,14 @@ pub enum Severity {
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Severity::Remark => "remark",
             Severity::Warning => "warning",
             Severity::Error => "error",
         })
     }
 }
 
-/// One error or warning.
+/// One error, warning or remark.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// How bad it is.
@@ -45,6 +48,11 @@ impl Diagnostic {
     /// A warning without place or notes.
     pub fn warning(message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(message) }
+    }
+
+    /// A remark without place or notes.
+    pub fn remark(message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Remark, ..Diagnostic::error(message) }
     }
 
     /// The same at a place.

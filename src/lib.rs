@@ -32,7 +32,13 @@ pub use compiler::{
 pub use diagnostics::{Diagnostic, Diagnostics, Severity};
 pub use input::Format;
 pub use options::{DebugInfo, Emit, Library, OptLevel, Options, PrintAfter, Schedule};
-pub use report::Report;
+pub use report::{Remark, Report};
+
+/// Names of the rules that [`Output::remarks`] may speak of: those of passes, then those of selection.
+pub fn rule_names() -> impl Iterator<Item = &'static str> {
+    let passes = ptxc_opt::Rule::ALL.iter().map(|rule| rule.name());
+    passes.chain(ptxc_isel::rules::all().map(|rule| rule.name))
+}
 
 pub use ptxc_ir as ir;
 pub use ptxc_llvm as llvm;

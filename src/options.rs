@@ -125,6 +125,8 @@ pub struct Options {
     pub debug_info: DebugInfo,
     /// Libraries of LLVM bitcode, of which a module of LLVM IR gets the functions that it needs.
     pub libraries: Vec<Library>,
+    /// Tell which rules were applied ([`crate::Output::remarks`]).
+    pub remarks: bool,
     /// Threads that work on the functions of a module; 0 is one per processor. The output does not depend on it.
     pub jobs: usize,
 }
@@ -143,6 +145,7 @@ impl Options {
             verify_each: cfg!(debug_assertions),
             debug_info: DebugInfo::default(),
             libraries: Vec::new(),
+            remarks: false,
             jobs: 1,
         }
     }

@@ -1,7 +1,21 @@
 //! What a compilation tells about itself: time per step, counts.
 
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
+
+/// A rule that a step applied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Remark {
+    /// The step: a pass, or `select`.
+    pub step: &'static str,
+    /// The rule.
+    pub rule: &'static str,
+    /// The function.
+    pub function: String,
+    /// The instruction it was applied to, as byte offsets into the source text; none for one that a step made.
+    pub span: Option<Range<usize>>,
+}
 
 /// Times and counts of one compilation.
 #[derive(Clone, Debug, Default)]

@@ -49,7 +49,7 @@ pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), Stri
         Some(IrStep::Pass(pass)) => {
             let mut funcs = std::mem::take(&mut module.funcs);
             let attrs: PrimaryMap<FuncId, FuncAttrs> = funcs.values().map(|f| f.attrs.clone()).collect();
-            let context = ptxc_opt::Context { module, attrs: &attrs };
+            let context = ptxc_opt::Context::new(module, &attrs);
             for func in funcs.values_mut().filter(|f| !f.is_declaration()) {
                 (pass.run)(func, &context);
             }

@@ -11,7 +11,7 @@ fn optimize(module: &mut Module) {
     for pass in ptxc_opt::PASSES {
         let mut funcs = std::mem::take(&mut module.funcs);
         let attrs: PrimaryMap<FuncId, FuncAttrs> = funcs.values().map(|f| f.attrs.clone()).collect();
-        let context = ptxc_opt::Context { module, attrs: &attrs };
+        let context = ptxc_opt::Context::new(module, &attrs);
         for func in funcs.values_mut().filter(|f| !f.is_declaration()) {
             (pass.run)(func, &context);
         }

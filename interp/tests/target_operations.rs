@@ -17,7 +17,7 @@ fn optimized(mut module: Module) -> Module {
     for pass in ptxc_opt::PASSES {
         let mut funcs = std::mem::take(&mut module.funcs);
         let attrs: PrimaryMap<FuncId, FuncAttrs> = funcs.values().map(|f| f.attrs.clone()).collect();
-        let context = ptxc_opt::Context { module: &module, attrs: &attrs };
+        let context = ptxc_opt::Context::new(&module, &attrs);
         for func in funcs.values_mut().filter(|f| !f.is_declaration()) {
             (pass.run)(func, &context);
         }

@@ -11,10 +11,11 @@ pub mod legalize;
 mod lower;
 mod module;
 pub mod regs;
+pub mod rules;
 
 pub use error::SelectError;
 pub use legalize::legalize;
-pub use module::select;
+pub use module::{select, select_with_remarks};
 
 /// What selection can be told besides the target.
 #[derive(Clone, Debug, Default)]

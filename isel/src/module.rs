@@ -9,6 +9,7 @@ use crate::abi;
 use crate::error::SelectError;
 use crate::globals;
 use crate::lower::{self, Env, Selected};
+use crate::rules::Remark;
 use crate::{Options, SelectError as Error};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -56,13 +57,26 @@ impl Symbols {
 /// # Errors
 /// Every instruction that the target cannot do, with its place.
 pub fn select(module: &Module, target: Target, options: &Options) -> Result<mir::Module, Vec<Error>> {
+    select_with_remarks(module, target, options, None)
+}
+
+/// [`select`] that tells which rules it applied, function by function, to each instruction from the last to the first.
+///
+/// # Errors
+/// As [`select`].
+pub fn select_with_remarks(
+    module: &Module,
+    target: Target,
+    options: &Options,
+    mut remarks: Option<&mut Vec<Remark>>,
+) -> Result<mir::Module, Vec<Error>> {
     let mut out = mir::Module::new(target);
     let symbols = Symbols::new(module, &mut out.symbols);
     let mut errors = Vec::new();
     globals(module, &symbols, &mut out, &mut errors);
     out.files =
         module.files.iter().map(|(number, path)| mir::SourceFile { number: *number, path: path.clone() }).collect();
-    let env = Env { module, symbols: &symbols, target, options };
+    let env = Env { module, symbols: &symbols, target, options, remarks: remarks.is_some() };
     for (id, func) in module.funcs.iter() {
         let abi = abi::signature(module, &func.sig, func.kind);
         if let Some(message) = abi.refusal() {
@@ -82,7 +96,12 @@ pub fn select(module: &Module, target: Target, options: &Options) -> Result<mir:
         let mut head = mir::Function::new(symbols.func(id), func_kind(func.kind), linkage(func.linkage), signature);
         head.attrs = attributes(&func.attrs);
         match lower::function(env, func, abi, head) {
-            Ok(selected) => take(&mut out, selected),
+            Ok(selected) => {
+                if let Some(remarks) = &mut remarks {
+                    remarks.extend(selected.fired.iter().map(|(inst, rule)| Remark { func: id, inst: *inst, rule }));
+                }
+                take(&mut out, selected);
+            }
             Err(found) => errors.extend(found),
         }
     }
@@ -91,7 +110,7 @@ pub fn select(module: &Module, target: Target, options: &Options) -> Result<mir:
 
 /// Adds a selected function, renumbering its opcodes and prototypes to the module's.
 fn take(out: &mut mir::Module, selected: Selected) {
-    let Selected { mut func, opcodes, prototypes } = selected;
+    let Selected { mut func, opcodes, prototypes, .. } = selected;
     let mut renumbered: Vec<Option<ptxc_targets::Opcode>> = vec![None; opcodes.len()];
     func.map_opcodes(|op| match renumbered[op.index()] {
         Some(new) => new,

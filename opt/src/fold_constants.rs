@@ -48,9 +48,13 @@ fn replacement(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Rep
         return None;
     }
     constants(func, inst).or_else(|| {
-        let value = identities::operand_equal_to(func, ctx, inst)?;
+        let (rule, value) = identities::operand_equal_to(func, ctx, inst)?;
         let result = func.dfg.first_result(inst)?;
-        (func.dfg.ty(result) == func.dfg.ty(value) && result != value).then(|| SmallVec::from_slice(&[value]))
+        if func.dfg.ty(result) != func.dfg.ty(value) || result == value {
+            return None;
+        }
+        ctx.note(inst, rule);
+        Some(SmallVec::from_slice(&[value]))
     })
 }
 

@@ -8,9 +8,11 @@ use ptxc_ir::{ConstData, Extra, Flags, Function, Inst, Opcode, Rounding, Type, V
 use crate::addresses::constant_step;
 use crate::fold::mask;
 use crate::pass::Context;
+use crate::rules::Rule::*;
+use crate::rules::{Found, Rule};
 
 /// The value that the (only) result of an instruction equals, when it is an operand or a new constant.
-pub fn operand_equal_to(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Value> {
+pub(crate) fn operand_equal_to(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found> {
     let op = func.dfg.insts[inst].op;
     match op {
         Opcode::Select => select(func, inst),
@@ -24,7 +26,7 @@ pub fn operand_equal_to(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> O
 }
 
 /// `x + 0`, `x & -1`, `x ^ x` and the like.
-fn integer(func: &mut Function, inst: Inst) -> Option<Value> {
+fn integer(func: &mut Function, inst: Inst) -> Option<Found> {
     use Opcode::*;
     let op = func.dfg.insts[inst].op;
     let &[a, b] = func.dfg.args(inst) else { return None };
@@ -37,25 +39,25 @@ fn integer(func: &mut Function, inst: Inst) -> Option<Value> {
     let (zero, one) = (Some(0), Some(1));
     let same = a == b;
     match op {
-        Add | Or | Xor if ca == zero => Some(b),
-        Add | Sub | Or | Xor | Shl | Lshr | Ashr if cb == zero => Some(a),
-        Umax if cb == zero => Some(a),
-        Umax if ca == zero => Some(b),
-        And | Umin if ca == ones => Some(b),
-        And | Umin if cb == ones => Some(a),
-        And | Or | Smin | Smax | Umin | Umax if same => Some(a),
-        Sub | Xor if same => Some(func.dfg.bits(ty, 0)),
-        Mul if ca == one => Some(b),
-        Mul | Udiv | Sdiv if cb == one => Some(a),
-        And | Mul | Umin if ca == zero || cb == zero => Some(func.dfg.bits(ty, 0)),
-        Shl | Lshr | Ashr if ca == zero => Some(a),
-        Urem if cb == one => Some(func.dfg.bits(ty, 0)),
+        Add | Or | Xor if ca == zero => Some((ZeroLeft, b)),
+        Add | Sub | Or | Xor | Shl | Lshr | Ashr if cb == zero => Some((ZeroRight, a)),
+        Umax if cb == zero => Some((UmaxZeroRight, a)),
+        Umax if ca == zero => Some((UmaxZeroLeft, b)),
+        And | Umin if ca == ones => Some((OnesLeft, b)),
+        And | Umin if cb == ones => Some((OnesRight, a)),
+        And | Or | Smin | Smax | Umin | Umax if same => Some((SameOperands, a)),
+        Sub | Xor if same => Some((SameCancel, func.dfg.bits(ty, 0))),
+        Mul if ca == one => Some((OneLeft, b)),
+        Mul | Udiv | Sdiv if cb == one => Some((OneRight, a)),
+        And | Mul | Umin if ca == zero || cb == zero => Some((ZeroAbsorbs, func.dfg.bits(ty, 0))),
+        Shl | Lshr | Ashr if ca == zero => Some((ShiftedZero, a)),
+        Urem if cb == one => Some((RemainderOfOne, func.dfg.bits(ty, 0))),
         _ => None,
     }
 }
 
 /// `x + -0`, `x - 0`, `x * 1`, `x / 1` under `nnan`, in the default rounding, without `ftz` and `sat`.
-fn float(func: &mut Function, inst: Inst) -> Option<Value> {
+fn float(func: &mut Function, inst: Inst) -> Option<Found> {
     let data = &func.dfg.insts[inst];
     let (op, flags) = (data.op, data.flags);
     let changes = flags.contains(Flags::FTZ) || flags.contains(Flags::SAT) || flags.rounding() != Rounding::Nearest;
@@ -69,29 +71,29 @@ fn float(func: &mut Function, inst: Inst) -> Option<Value> {
     let one = crate::fold::float::from_integer(1, 8, false, kind, Rounding::Nearest);
     let (ca, cb) = (splat_bits(func, a), splat_bits(func, b));
     match op {
-        Opcode::Fadd if cb == minus_zero => Some(a),
-        Opcode::Fadd if ca == minus_zero => Some(b),
-        Opcode::Fsub if cb == Some(0) => Some(a),
-        Opcode::Fmul | Opcode::Fdiv if cb.is_some() && cb == one => Some(a),
-        Opcode::Fmul if ca.is_some() && ca == one => Some(b),
+        Opcode::Fadd if cb == minus_zero => Some((FloatMinusZeroRight, a)),
+        Opcode::Fadd if ca == minus_zero => Some((FloatMinusZeroLeft, b)),
+        Opcode::Fsub if cb == Some(0) => Some((FloatSubZero, a)),
+        Opcode::Fmul | Opcode::Fdiv if cb.is_some() && cb == one => Some((FloatOneRight, a)),
+        Opcode::Fmul if ca.is_some() && ca == one => Some((FloatOneLeft, b)),
         _ => None,
     }
 }
 
 /// `select` with a known condition or equal arms.
-fn select(func: &Function, inst: Inst) -> Option<Value> {
+fn select(func: &Function, inst: Inst) -> Option<Found> {
     let &[condition, a, b] = func.dfg.args(inst) else { return None };
     if a == b {
-        return Some(a);
+        return Some((SelectSame, a));
     }
     match splat_bits(func, condition)? {
-        0 => Some(b),
-        _ => Some(a),
+        0 => Some((SelectKnown, b)),
+        _ => Some((SelectKnown, a)),
     }
 }
 
 /// `icmp` of a value with itself. A comparison of poison is poison, for which any constant stands.
-fn compare_with_itself(func: &mut Function, inst: Inst) -> Option<Value> {
+fn compare_with_itself(func: &mut Function, inst: Inst) -> Option<Found> {
     let &[a, b] = func.dfg.args(inst) else { return None };
     let Extra::IntCC(cc) = func.dfg.insts[inst].extra else { return None };
     if a != b {
@@ -99,53 +101,53 @@ fn compare_with_itself(func: &mut Function, inst: Inst) -> Option<Value> {
     }
     let holds = crate::fold::integer::compare(cc, 1, 0, 0);
     let ty = func.dfg.ty(a).as_bool();
-    Some(func.dfg.bits(ty, holds.into()))
+    Some((CompareSame, func.dfg.bits(ty, holds.into())))
 }
 
 /// Address arithmetic that adds nothing, or adds constants to a symbol's address.
-fn gep(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Value> {
+fn gep(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found> {
     let &base = func.dfg.args(inst).first()?;
     let offset = constant_step(func, ctx.module, inst)?;
     if offset == 0 {
-        return Some(base);
+        return Some((GepZero, base));
     }
     let result_ty = func.dfg.ty(base);
     match func.dfg.as_const(base)? {
         ConstData::Global(global, at) => {
             let data = ConstData::Global(*global, at.checked_add(offset)?);
-            Some(func.dfg.constant(result_ty, data))
+            Some((GepSymbol, func.dfg.constant(result_ty, data)))
         }
         _ => None,
     }
 }
 
 /// A conversion to the operand's own type.
-fn same_type(func: &Function, inst: Inst) -> Option<Value> {
+fn same_type(func: &Function, inst: Inst) -> Option<Found> {
     let &[a] = func.dfg.args(inst) else { return None };
     let result = func.dfg.first_result(inst)?;
-    (func.dfg.ty(a) == func.dfg.ty(result)).then_some(a)
+    (func.dfg.ty(a) == func.dfg.ty(result)).then_some((SameType, a))
 }
 
 /// `extract` at a constant lane of a vector that is built or constant; beyond the last lane the result is poison.
-fn extract(func: &mut Function, inst: Inst) -> Option<Value> {
+fn extract(func: &mut Function, inst: Inst) -> Option<Found> {
     let &[vector, index] = func.dfg.args(inst) else { return None };
     let ty = func.dfg.ty(vector);
     let lane = func.dfg.as_bits(index)?;
     if lane >= u128::from(ty.lanes()) {
-        return Some(func.dfg.poison(ty.scalar()));
+        return Some((ExtractBeyond, func.dfg.poison(ty.scalar())));
     }
     let lane = usize::try_from(lane).ok()?;
     if let Some(ConstData::Vector(elements)) = func.dfg.as_const(vector) {
-        return elements.get(lane).copied();
+        return elements.get(lane).map(|value| (ExtractConstant, *value));
     }
     let maker = func.dfg.def_inst(vector)?;
     let args = func.dfg.args(maker);
-    match func.dfg.insts[maker].op {
-        Opcode::Vector => args.get(lane).copied(),
-        Opcode::Splat => args.first().copied(),
-        _ => None,
-    }
-    .map(|value| func.dfg.resolve(value))
+    let (rule, value): (Rule, _) = match func.dfg.insts[maker].op {
+        Opcode::Vector => (ExtractVector, args.get(lane)),
+        Opcode::Splat => (ExtractSplat, args.first()),
+        _ => return None,
+    };
+    value.map(|value| (rule, func.dfg.resolve(*value)))
 }
 
 /// Bits of a scalar constant, or of a vector constant all of whose lanes are equal.

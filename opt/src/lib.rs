@@ -27,6 +27,7 @@ mod promote_allocas;
 mod read_through_copies;
 mod remove_dead_code;
 mod remove_unused_symbols;
+mod rules;
 mod simplify_control_flow;
 mod undefined_symbols;
 
@@ -40,5 +41,6 @@ pub use promote_allocas::promote_allocas;
 pub use read_through_copies::read_through_copies;
 pub use remove_dead_code::remove_dead_code;
 pub use remove_unused_symbols::remove_unused_symbols;
+pub use rules::{Remarks, Rule};
 pub use simplify_control_flow::simplify_control_flow;
 pub use undefined_symbols::undefined_symbols;

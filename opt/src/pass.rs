@@ -1,7 +1,9 @@
 //! What a pass is, and the table of all passes.
 
 use cranelift_entity::PrimaryMap;
-use ptxc_ir::{FuncAttrs, FuncId, Function, Module};
+use ptxc_ir::{FuncAttrs, FuncId, Function, Inst, Module};
+
+use crate::rules::{Remarks, Rule};
 
 /// What a pass may know besides the function it works on.
 pub struct Context<'m> {
@@ -9,6 +11,22 @@ pub struct Context<'m> {
     pub module: &'m Module,
     /// Attributes of every function of the module, to judge calls.
     pub attrs: &'m PrimaryMap<FuncId, FuncAttrs>,
+    /// Where rules that are applied are noted, if somebody wants to know.
+    pub remarks: Option<&'m Remarks>,
+}
+
+impl<'m> Context<'m> {
+    /// A context without remarks.
+    pub fn new(module: &'m Module, attrs: &'m PrimaryMap<FuncId, FuncAttrs>) -> Context<'m> {
+        Context { module, attrs, remarks: None }
+    }
+
+    /// A rule is applied to an instruction.
+    pub(crate) fn note(&self, inst: Inst, rule: Rule) {
+        if let Some(remarks) = self.remarks {
+            remarks.note(inst, rule);
+        }
+    }
 }
 
 /// One pass.

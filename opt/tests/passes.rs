@@ -13,7 +13,7 @@ fn run(passes: &[&str], text: &str) -> String {
     for name in passes {
         let pass = ptxc_opt::find(name).unwrap();
         let mut funcs = std::mem::take(&mut module.funcs);
-        let context = ptxc_opt::Context { module: &module, attrs: &attrs };
+        let context = ptxc_opt::Context::new(&module, &attrs);
         for func in funcs.values_mut().filter(|func| !func.is_declaration()) {
             (pass.run)(func, &context);
         }

@@ -10,7 +10,7 @@ use ptxc_ir::{FuncAttrs, FuncId, Module, has_errors, print_module, verify_module
 fn apply(module: &mut Module, pass: &ptxc_opt::Pass) -> bool {
     let attrs: PrimaryMap<FuncId, FuncAttrs> = module.funcs.values().map(|func| func.attrs.clone()).collect();
     let mut funcs = std::mem::take(&mut module.funcs);
-    let context = ptxc_opt::Context { module, attrs: &attrs };
+    let context = ptxc_opt::Context::new(module, &attrs);
     let mut changed = false;
     for func in funcs.values_mut().filter(|func| !func.is_declaration()) {
         changed |= (pass.run)(func, &context);

@@ -85,6 +85,10 @@ pub struct CompileArguments {
     #[arg(long, value_name = "HOW", value_parser = parse_schedule, hide = true, default_value = "level")]
     pub schedule: Schedule,
 
+    /// Print which rules were applied, and where, to standard error: those of these rules and steps, or `all`.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub remarks: Vec<String>,
+
     /// Print the time of each step to standard error.
     #[arg(long)]
     pub time_passes: bool,

@@ -48,6 +48,9 @@ fn finish(arguments: &CompileArguments, mut output: Output) -> Result<(), Failur
     if !wants(WarningArgument::None) {
         files::to_stderr(&output.warnings.to_string());
     }
+    if !arguments.remarks.is_empty() {
+        files::to_stderr(&output.remarks_of(&remark_names(arguments)).to_string());
+    }
     if arguments.time_passes {
         files::to_stderr(&output.report.times_table().to_string());
     }
@@ -91,6 +94,7 @@ fn options(arguments: &CompileArguments) -> Result<Options, Failure> {
             (false, false) => DebugInfo::None,
         },
         libraries,
+        remarks: !arguments.remarks.is_empty(),
         jobs: arguments.jobs,
         ..defaults
     })
@@ -104,6 +108,10 @@ fn check_names(arguments: &CompileArguments) -> Result<(), Failure> {
         let known = steps.join(", ");
         return Err(Failure::message(format!("error: there is no step `{name}`; steps are: {known}, all\n")));
     }
+    let is_remark = |name: &str| name == "all" || steps.contains(&name) || ptxc::rule_names().any(|rule| rule == name);
+    if let Some(name) = arguments.remarks.iter().find(|name| !is_remark(name)) {
+        return Err(Failure::message(format!("error: there is no rule or step `{name}`\n")));
+    }
     let mut passes = arguments.passes.iter().flatten().filter(|name| !name.is_empty());
     if let Some(name) = passes.find(|name| pipeline::IrStep::find(name).is_none()) {
         let passes = ptxc::opt::PASSES.iter().map(|pass| pass.name);
@@ -112,6 +120,12 @@ fn check_names(arguments: &CompileArguments) -> Result<(), Failure> {
         return Err(Failure::message(format!("error: there is no pass `{name}`; passes are: {known}, legalize\n")));
     }
     Ok(())
+}
+
+/// Names of the steps and rules whose remarks are wanted; none of them means all.
+fn remark_names(arguments: &CompileArguments) -> Vec<&str> {
+    let names: Vec<&str> = arguments.remarks.iter().map(String::as_str).collect();
+    if names.contains(&"all") { Vec::new() } else { names }
 }
 
 fn print_after(names: &[String]) -> PrintAfter {

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::{Lower, Output};
 use crate::regs::RegLayout;
+use crate::rules::Pattern;
 
 /// One lane of the result: of an operand, or a scalar value, or nothing in particular.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -302,6 +303,7 @@ impl Lower<'_> {
         if layout.count != 1 {
             return false;
         }
+        self.note(Pattern::CvtPacked);
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
         let out = self.new_reg(layout.class);
         operands.push(Operand::Def(out));

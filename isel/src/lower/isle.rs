@@ -9,6 +9,7 @@ use smallvec::smallvec;
 use super::mnemonic::{self, Mnemonic};
 use super::{Lower, Output, Uses};
 use crate::regs;
+use crate::rules::{RULES, Rule};
 
 /// The generated matcher.
 #[allow(dead_code, unreachable_code, unreachable_patterns, unused_imports, unused_variables, unused_mut)]
@@ -124,6 +125,10 @@ pub(super) struct Field(i64, i64);
 const VALUE_FLAGS: u32 = ptxc_ir::flags::group::ROUND | ptxc_ir::flags::group::FTZ;
 
 impl generated::rules::Context for Lower<'_> {
+    fn fired(&mut self, rule: &'static Rule) {
+        self.note_rule(rule);
+    }
+
     fn node(&mut self, inst: Inst) -> (Opcode, Type, Type, Value, Value, Value) {
         let data = &self.ir.dfg.insts[inst];
         let args = data.args.as_slice(&self.ir.dfg.pool);

@@ -9,6 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::address::{Address, Base};
 use super::{Lower, Output, Uses, WideLoad, space_tok};
+use crate::rules::Pattern;
 
 /// Mnemonic pieces under construction.
 pub(super) type Toks = SmallVec<[Tok; 12]>;
@@ -203,6 +204,7 @@ impl Lower<'_> {
         };
         debug_assert_eq!(self.ir.dfg.insts[load].op.info().effect, Effect::Read);
         self.wide_loads.insert(load, WideLoad { signed, result });
+        self.note(Pattern::LoadExtended);
         true
     }
 

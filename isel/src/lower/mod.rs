@@ -39,6 +39,7 @@ use crate::Options;
 use crate::abi::Abi;
 use crate::error::SelectError;
 use crate::module::Symbols;
+use crate::rules::{Pattern, Rule};
 use mnemonic::Mnemonic;
 
 /// Registers of the results of an instruction, in order.
@@ -55,6 +56,8 @@ pub(crate) struct Env<'a> {
     pub target: Target,
     /// Options.
     pub options: &'a Options,
+    /// Whether the rules that are applied are kept.
+    pub remarks: bool,
 }
 
 /// A function after selection, with what the module has to take over.
@@ -65,6 +68,8 @@ pub(crate) struct Selected {
     pub opcodes: OpcodeTable,
     /// Signatures of its indirect calls.
     pub prototypes: Vec<mir::Signature>,
+    /// Rules that were applied, with the instruction that each selected.
+    pub fired: Vec<(Option<Inst>, &'static Rule)>,
 }
 
 /// How often a value is used; more than 255 times counts as 255.
@@ -130,6 +135,8 @@ pub(crate) struct Lower<'a> {
     /// Where the machine instruction being emitted came from.
     loc: mir::LocId,
     errors: Vec<SelectError>,
+    /// Rules that were applied, where somebody wants to know.
+    fired: Vec<(Option<Inst>, &'static Rule)>,
 }
 
 /// Selects one function with a body.
@@ -145,7 +152,7 @@ pub(crate) fn function(
         lower.errors.reverse();
         return Err(lower.errors);
     }
-    Ok(Selected { func: lower.func, opcodes: lower.opcodes, prototypes: lower.prototypes })
+    Ok(Selected { func: lower.func, opcodes: lower.opcodes, prototypes: lower.prototypes, fired: lower.fired })
 }
 
 impl<'a> Lower<'a> {
@@ -176,6 +183,7 @@ impl<'a> Lower<'a> {
             emitted: Vec::new(),
             loc: mir::LocId::NONE,
             errors: Vec::new(),
+            fired: Vec::new(),
         }
     }
 
@@ -374,6 +382,18 @@ impl<'a> Lower<'a> {
                 self.error(inst, message);
             }
         }
+    }
+
+    /// A rule is applied to the instruction under selection.
+    fn note_rule(&mut self, rule: &'static Rule) {
+        if self.env.remarks {
+            self.fired.push((self.current_inst, rule));
+        }
+    }
+
+    /// The same for a pattern of ours.
+    fn note(&mut self, pattern: Pattern) {
+        self.note_rule(pattern.rule());
     }
 
     fn no_rule(&self, inst: Inst) -> String {

@@ -2,10 +2,12 @@
 
 use ptxc_ir::{Extra, Flags, Function, Inst, Opcode, Value};
 
+use crate::rules::{Found, Rule};
+
 use super::{before, constant, int_width, signed};
 
 /// `gep T, p, x + c` as `gep T, (gep T, p, x), c`. Neighbours then share their first part.
-pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Value> {
+pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
     let Extra::Gep(ty) = func.dfg.insts[inst].extra else { return None };
     let &[base, index] = func.dfg.args(inst) else { return None };
     let (rest, number) = constant_part(func, index)?;
@@ -13,7 +15,7 @@ pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Value> {
     let mut builder = before(func, inst);
     let first = builder.gep(ty, base, &[rest]);
     let number = builder.iconst(index_ty, number);
-    Some(builder.gep(ty, first, &[number]))
+    Some((Rule::GepConstantLast, builder.gep(ty, first, &[number])))
 }
 
 /// The rest and the constant that an index is the sum of, in 64 bits, where narrower indices are signed. Only constants

@@ -2,37 +2,40 @@
 
 use ptxc_ir::{Flags, Function, Inst, KnownBits, Opcode, Value};
 
+use crate::rules::Rule::*;
+use crate::rules::{Found, Rule};
+
 use super::{before, constant, int_width, made_by, mask, signed};
 
 /// An operand that the result equals, because of what is known of the other.
-pub(super) fn redundant(func: &Function, known: &KnownBits, inst: Inst) -> Option<Value> {
+pub(super) fn redundant(func: &Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     let &[a, b] = func.dfg.args(inst) else { return None };
     let width = int_width(func.dfg.ty(a))?;
     let (x, y) = (known.of(func, a), known.of(func, b));
     let all = mask(width);
     match func.dfg.insts[inst].op {
         // Every bit that can be one is kept.
-        Opcode::And if x.most() & !y.ones & all == 0 => Some(a),
-        Opcode::And if y.most() & !x.ones & all == 0 => Some(b),
-        Opcode::Or if y.most() & !x.ones & all == 0 => Some(a),
-        Opcode::Or if x.most() & !y.ones & all == 0 => Some(b),
-        Opcode::Umin if x.most() <= y.least() => Some(a),
-        Opcode::Umin if y.most() <= x.least() => Some(b),
-        Opcode::Umax if x.least() >= y.most() => Some(a),
-        Opcode::Umax if y.least() >= x.most() => Some(b),
+        Opcode::And if x.most() & !y.ones & all == 0 => Some((AndKeepsLeft, a)),
+        Opcode::And if y.most() & !x.ones & all == 0 => Some((AndKeepsRight, b)),
+        Opcode::Or if y.most() & !x.ones & all == 0 => Some((OrKeepsLeft, a)),
+        Opcode::Or if x.most() & !y.ones & all == 0 => Some((OrKeepsRight, b)),
+        Opcode::Umin if x.most() <= y.least() => Some((UminLeft, a)),
+        Opcode::Umin if y.most() <= x.least() => Some((UminRight, b)),
+        Opcode::Umax if x.least() >= y.most() => Some((UmaxLeft, a)),
+        Opcode::Umax if y.least() >= x.most() => Some((UmaxRight, b)),
         _ => None,
     }
 }
 
 /// A cheaper way to the same result.
-pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Value> {
+pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     let &[a, b] = func.dfg.args(inst) else { return None };
     let (op, flags) = (func.dfg.insts[inst].op, func.dfg.insts[inst].flags);
     let width = int_width(func.dfg.ty(a))?;
     match op {
         // Where no bit is in both, `or` says so.
         Opcode::Xor if width > 1 && known.of(func, a).most() & known.of(func, b).most() == 0 => {
-            Some(before(func, inst).binary_flags(Opcode::Or, Flags::DISJOINT, a, b))
+            Some((XorDisjoint, before(func, inst).binary_flags(Opcode::Or, Flags::DISJOINT, a, b)))
         }
         Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Add => joined_constants(func, inst, op, a, b),
         Opcode::Sub => {
@@ -42,7 +45,7 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
             (number != 0).then(|| {
                 let mut builder = before(func, inst);
                 let negated = builder.bits(ty, u128::from((number as u64).wrapping_neg() & mask(width)));
-                builder.binary(Opcode::Add, a, negated)
+                (SubConstant, builder.binary(Opcode::Add, a, negated))
             })
         }
         Opcode::Mul if width == 64 => {
@@ -52,7 +55,7 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
             let ty = func.dfg.ty(a);
             let mut builder = before(func, inst);
             let by = builder.bits(ty, by.into());
-            Some(builder.binary_flags(Opcode::Shl, kept, a, by))
+            Some((MulPower, builder.binary_flags(Opcode::Shl, kept, a, by)))
         }
         Opcode::Shl | Opcode::Lshr | Opcode::Ashr => shift_of_shift(func, inst, op, a, b, width),
         _ => None,
@@ -60,26 +63,26 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
 }
 
 /// `(x op c) op d` as `x op (c op d)`.
-fn joined_constants(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value) -> Option<Value> {
+fn joined_constants(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value) -> Option<Found> {
     let second = constant(func, b)?;
     let inner = made_by(func, a, op)?;
     let &[x, c] = &inner[..] else { return None };
     let first = constant(func, c)?;
     let ty = func.dfg.ty(a);
     let width = int_width(ty)?;
-    let joined = match op {
-        Opcode::And => first & second,
-        Opcode::Or => first | second,
-        Opcode::Xor => first ^ second,
-        _ => first.wrapping_add(second) & mask(width),
+    let (rule, joined): (Rule, u64) = match op {
+        Opcode::And => (JoinAnd, first & second),
+        Opcode::Or => (JoinOr, first | second),
+        Opcode::Xor => (JoinXor, first ^ second),
+        _ => (JoinAdd, first.wrapping_add(second) & mask(width)),
     };
     let mut builder = before(func, inst);
     let joined = builder.bits(ty, joined.into());
-    Some(builder.binary(op, x, joined))
+    Some((rule, builder.binary(op, x, joined)))
 }
 
 /// Two shifts by constants as one, or as a mask.
-fn shift_of_shift(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value, width: u32) -> Option<Value> {
+fn shift_of_shift(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value, width: u32) -> Option<Found> {
     let outer = constant(func, b).filter(|n| *n < u64::from(width))? as u32;
     let from = func.dfg.def_inst(a)?;
     let inner_op = func.dfg.insts[from].op;
@@ -94,17 +97,17 @@ fn shift_of_shift(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Valu
     if inner_op == op {
         let most = if op == Opcode::Ashr { (first + outer).min(width - 1) } else { first + outer };
         if most >= width {
-            return Some(builder.bits(ty, 0));
+            return Some((ShiftOut, builder.bits(ty, 0)));
         }
         let by = builder.bits(ty, most.into());
-        return Some(builder.binary(op, x, by));
+        return Some((ShiftTwice, builder.binary(op, x, by)));
     }
-    let kept = match (inner_op, op) {
+    let (rule, kept): (Rule, u64) = match (inner_op, op) {
         // Up and down: the upper bits go. Down and up: the lower ones.
-        (Opcode::Shl, Opcode::Lshr) if first == outer => mask(width) >> first,
-        (Opcode::Lshr | Opcode::Ashr, Opcode::Shl) if first == outer => mask(width) & !mask(first),
+        (Opcode::Shl, Opcode::Lshr) if first == outer => (ShiftUpDown, mask(width) >> first),
+        (Opcode::Lshr | Opcode::Ashr, Opcode::Shl) if first == outer => (ShiftDownUp, mask(width) & !mask(first)),
         _ => return None,
     };
     let kept = builder.bits(ty, kept.into());
-    Some(builder.binary(Opcode::And, x, kept))
+    Some((rule, builder.binary(Opcode::And, x, kept)))
 }

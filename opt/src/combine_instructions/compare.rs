@@ -2,10 +2,12 @@
 
 use ptxc_ir::{Extra, Function, Inst, IntCC, KnownBits, Opcode, Type, Value};
 
+use crate::rules::{Found, Rule};
+
 use super::{before, constant, int_width, made_by, mask};
 
 /// A cheaper way to the same result.
-pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Value> {
+pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     match func.dfg.insts[inst].op {
         Opcode::Icmp => comparison(func, known, inst),
         Opcode::Select => choice(func, inst),
@@ -33,7 +35,7 @@ fn compared(func: &Function, value: Value) -> Option<(IntCC, Value, Value)> {
 }
 
 /// A comparison that ranges decide, or that need not be signed.
-fn comparison(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Value> {
+fn comparison(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     let &[a, b] = func.dfg.args(inst) else { return None };
     let width = int_width(func.dfg.ty(a))?;
     let cc = condition(func, inst)?;
@@ -61,11 +63,11 @@ fn comparison(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Valu
         IntCC::Ne if x.ones & y.zeros | x.zeros & y.ones != 0 => Some(true),
         _ => None,
     };
-    decided.map(|holds| func.dfg.bits(Type::I1, holds.into()))
+    decided.map(|holds| (Rule::CompareDecided, func.dfg.bits(Type::I1, holds.into())))
 }
 
 /// A choice of constants by a condition, and of what is compared.
-fn choice(func: &mut Function, inst: Inst) -> Option<Value> {
+fn choice(func: &mut Function, inst: Inst) -> Option<Found> {
     let &[c, a, b] = func.dfg.args(inst) else { return None };
     let ty = func.dfg.ty(a);
     let width = int_width(ty)?;
@@ -76,12 +78,16 @@ fn choice(func: &mut Function, inst: Inst) -> Option<Value> {
         && let &[inner, ones] = &not[..]
         && constant(func, ones) == Some(1)
     {
-        return Some(before(func, inst).select(inner, b, a));
+        return Some((Rule::SelectNegated, before(func, inst).select(inner, b, a)));
     }
     if width > 1 {
         match (constant(func, a), constant(func, b)) {
-            (Some(1), Some(0)) => return Some(before(func, inst).convert(Opcode::Zext, c, ty)),
-            (Some(n), Some(0)) if n == mask(width) => return Some(before(func, inst).convert(Opcode::Sext, c, ty)),
+            (Some(1), Some(0)) => {
+                return Some((Rule::SelectOneZero, before(func, inst).convert(Opcode::Zext, c, ty)));
+            }
+            (Some(n), Some(0)) if n == mask(width) => {
+                return Some((Rule::SelectOnesZero, before(func, inst).convert(Opcode::Sext, c, ty)));
+            }
             _ => {}
         }
     }
@@ -103,26 +109,26 @@ fn choice(func: &mut Function, inst: Inst) -> Option<Value> {
         return None;
     }
     if (a, b) == (x, y) {
-        Some(before(func, inst).binary(op(larger, signed), a, b))
+        Some((Rule::SelectExtreme, before(func, inst).binary(op(larger, signed), a, b)))
     } else if (a, b) == (y, x) {
-        Some(before(func, inst).binary(op(!larger, signed), a, b))
+        Some((Rule::SelectExtremeSwapped, before(func, inst).binary(op(!larger, signed), a, b)))
     } else {
         None
     }
 }
 
 /// The negation of a comparison is a comparison.
-fn negation(func: &mut Function, inst: Inst) -> Option<Value> {
+fn negation(func: &mut Function, inst: Inst) -> Option<Found> {
     let &[a, b] = func.dfg.args(inst) else { return None };
     if func.dfg.ty(a) != Type::I1 || constant(func, b) != Some(1) {
         return None;
     }
     let (cc, x, y) = compared(func, a)?;
-    Some(before(func, inst).icmp(cc.inverse(), x, y))
+    Some((Rule::NegatedCompare, before(func, inst).icmp(cc.inverse(), x, y)))
 }
 
 /// An extended test of the sign is a shift.
-fn extended_sign(func: &mut Function, inst: Inst) -> Option<Value> {
+fn extended_sign(func: &mut Function, inst: Inst) -> Option<Found> {
     let &[c] = func.dfg.args(inst) else { return None };
     let op = func.dfg.insts[inst].op;
     let ty = func.dfg.ty(func.dfg.first_result(inst)?);
@@ -134,5 +140,5 @@ fn extended_sign(func: &mut Function, inst: Inst) -> Option<Value> {
     let shift = if op == Opcode::Sext { Opcode::Ashr } else { Opcode::Lshr };
     let mut builder = before(func, inst);
     let by = builder.bits(ty, u128::from(width - 1));
-    Some(builder.binary(shift, x, by))
+    Some((Rule::ExtendedSign, builder.binary(shift, x, by)))
 }

@@ -2,10 +2,13 @@
 
 use ptxc_ir::{Flags, Function, Inst, KnownBits, Opcode, Type, Value};
 
+use crate::rules::Found;
+use crate::rules::Rule::*;
+
 use super::{before, int_width, made_by};
 
 /// A cheaper way to the same result.
-pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Value> {
+pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     let op = func.dfg.insts[inst].op;
     if !matches!(op, Opcode::Zext | Opcode::Sext | Opcode::Trunc | Opcode::Sitofp) {
         return None;
@@ -14,7 +17,7 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
     let to = func.dfg.ty(func.dfg.first_result(inst)?);
     let from = int_width(func.dfg.ty(a))?;
     if op == Opcode::Sext && from > 1 && known.is_not_negative(func, a) {
-        return Some(before(func, inst).convert_flags(Opcode::Zext, Flags::NNEG, a, to));
+        return Some((SextNonnegative, before(func, inst).convert_flags(Opcode::Zext, Flags::NNEG, a, to)));
     }
     let width = int_width(to)?;
     for inner_op in [Opcode::Zext, Opcode::Sext, Opcode::Trunc] {
@@ -23,19 +26,21 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
         let inside = int_width(func.dfg.ty(x))?;
         return match (inner_op, op) {
             // What was added is taken away again, all of it or a part.
-            (Opcode::Zext | Opcode::Sext, Opcode::Trunc) => Some(resized(func, inst, inner_op, x, to)),
-            (Opcode::Trunc, Opcode::Trunc) => Some(before(func, inst).convert(Opcode::Trunc, x, to)),
-            (Opcode::Zext, Opcode::Zext | Opcode::Sext) => Some(before(func, inst).convert(Opcode::Zext, x, to)),
-            (Opcode::Sext, Opcode::Sext) => Some(before(func, inst).convert(Opcode::Sext, x, to)),
+            (Opcode::Zext | Opcode::Sext, Opcode::Trunc) => Some((TruncExtended, resized(func, inst, inner_op, x, to))),
+            (Opcode::Trunc, Opcode::Trunc) => Some((TruncTrunc, before(func, inst).convert(Opcode::Trunc, x, to))),
+            (Opcode::Zext, Opcode::Zext | Opcode::Sext) => {
+                Some((ExtendZext, before(func, inst).convert(Opcode::Zext, x, to)))
+            }
+            (Opcode::Sext, Opcode::Sext) => Some((SextSext, before(func, inst).convert(Opcode::Sext, x, to))),
             // What was taken away was zero.
             (Opcode::Trunc, Opcode::Zext) if known.of(func, x).most() >> from == 0 => {
-                Some(resized(func, inst, Opcode::Zext, x, to))
+                Some((ZextTruncZero, resized(func, inst, Opcode::Zext, x, to)))
             }
             // Taken away and added as zeros: a mask, in the type that is there.
             (Opcode::Trunc, Opcode::Zext) if inside == width => {
                 let mut builder = before(func, inst);
                 let kept = builder.bits(to, (1u128 << from) - 1);
-                Some(builder.binary(Opcode::And, x, kept))
+                Some((ZextTruncMask, builder.binary(Opcode::And, x, kept)))
             }
             _ => None,
         };

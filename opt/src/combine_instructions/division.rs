@@ -3,10 +3,13 @@
 
 use ptxc_ir::{Flags, Function, FunctionBuilder, Inst, KnownBits, Opcode, Type, Value};
 
+use crate::rules::Rule::*;
+use crate::rules::{Found, Rule};
+
 use super::{before, constant, int_width, mask, signed};
 
 /// A cheaper way to the same result.
-pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Value> {
+pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     let op = func.dfg.insts[inst].op;
     let is_signed = match op {
         Opcode::Udiv | Opcode::Urem => false,
@@ -21,7 +24,7 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
         let exact = func.dfg.insts[inst].flags.contains(Flags::EXACT) && !remainder;
         let exact = if exact { Flags::EXACT } else { Flags::EMPTY };
         let op = if remainder { Opcode::Urem } else { Opcode::Udiv };
-        return Some(before(func, inst).binary_flags(op, exact, a, b));
+        return Some((DivideUnsigned, before(func, inst).binary_flags(op, exact, a, b)));
     }
     let most = known.of(func, a).most();
     let divisor = constant(func, b).filter(|n| *n != 0)?;
@@ -37,8 +40,8 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
             return None;
         }
         let mut builder = before(func, inst);
-        let quotient = signed_quotient(&mut builder, a, divisor, ty, exact);
-        return Some(if remainder { rest(&mut builder, a, quotient, b) } else { quotient });
+        let (rule, quotient) = signed_quotient(&mut builder, a, divisor, ty, exact);
+        return Some((rule, if remainder { rest(&mut builder, a, quotient, b) } else { quotient }));
     }
     let mut builder = before(func, inst);
     if divisor.is_power_of_two() {
@@ -46,10 +49,11 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
         let other = builder.bits(ty, u128::from(if remainder { divisor - 1 } else { u64::from(by) }));
         let flags = if exact && !remainder { Flags::EXACT } else { Flags::EMPTY };
         let op = if remainder { Opcode::And } else { Opcode::Lshr };
-        return Some(builder.binary_flags(op, flags, a, other));
+        let rule = if remainder { UremPower } else { UdivPower };
+        return Some((rule, builder.binary_flags(op, flags, a, other)));
     }
-    let quotient = unsigned_quotient(&mut builder, a, divisor, ty, most);
-    Some(if remainder { rest(&mut builder, a, quotient, b) } else { quotient })
+    let (rule, quotient) = unsigned_quotient(&mut builder, a, divisor, ty, most);
+    Some((rule, if remainder { rest(&mut builder, a, quotient, b) } else { quotient }))
 }
 
 /// a - quotient * b.
@@ -73,7 +77,7 @@ fn multiplier(divisor: u64, width: u32, bits: u32) -> Option<(u64, u32)> {
     None
 }
 
-fn unsigned_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64, ty: Type, most: u64) -> Value {
+fn unsigned_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64, ty: Type, most: u64) -> Found {
     let width = ty.scalar_bits();
     let shifted = |b: &mut FunctionBuilder<'_>, value: Value, by: u32| {
         if by == 0 {
@@ -86,7 +90,7 @@ fn unsigned_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64, ty: Ty
     if let Some((m, shift)) = multiplier(divisor, width, bits) {
         let m = b.bits(ty, m.into());
         let high = b.binary(Opcode::Umulh, a, m);
-        return shifted(b, high, shift);
+        return (UdivMultiply, shifted(b, high, shift));
     }
     // An even divisor leaves fewer bits to divide.
     let even = divisor.trailing_zeros();
@@ -96,7 +100,7 @@ fn unsigned_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64, ty: Ty
         let less = shifted(b, a, even);
         let m = b.bits(ty, m.into());
         let high = b.binary(Opcode::Umulh, less, m);
-        return shifted(b, high, shift);
+        return (UdivEven, shifted(b, high, shift));
     }
     // The multiplier has one bit more than the width: n * (m - 2^width) and n are added without overflow.
     let shift = divisor.ilog2() + 1;
@@ -107,10 +111,10 @@ fn unsigned_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64, ty: Ty
     let gap = b.binary(Opcode::Sub, a, high);
     let half = shifted(b, gap, 1);
     let sum = b.binary(Opcode::Add, half, high);
-    shifted(b, sum, shift - 1)
+    (UdivLong, shifted(b, sum, shift - 1))
 }
 
-fn signed_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: i64, ty: Type, exact: bool) -> Value {
+fn signed_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: i64, ty: Type, exact: bool) -> Found {
     let width = ty.scalar_bits();
     let magnitude = divisor.unsigned_abs();
     let shift_by = |b: &mut FunctionBuilder<'_>, op: Opcode, value: Value, by: u32| {
@@ -120,7 +124,7 @@ fn signed_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: i64, ty: Type
         let by = b.bits(ty, by.into());
         b.binary(op, value, by)
     };
-    let quotient = if magnitude.is_power_of_two() {
+    let (rule, quotient): (Rule, Value) = if magnitude.is_power_of_two() {
         let by = magnitude.trailing_zeros();
         let start = if exact {
             a
@@ -130,19 +134,19 @@ fn signed_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: i64, ty: Type
             let less_one = shift_by(b, Opcode::Lshr, sign, width - by);
             b.binary(Opcode::Add, a, less_one)
         };
-        shift_by(b, Opcode::Ashr, start, by)
+        (if exact { SdivExact } else { SdivPower }, shift_by(b, Opcode::Ashr, start, by))
     } else {
         signed_by_multiplication(b, a, magnitude, ty)
     };
     if divisor > 0 {
-        return quotient;
+        return (rule, quotient);
     }
     let zero = b.bits(ty, 0);
-    b.binary(Opcode::Sub, zero, quotient)
+    (rule, b.binary(Opcode::Sub, zero, quotient))
 }
 
 /// The quotient by a positive number that is no power of two.
-fn signed_by_multiplication(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64, ty: Type) -> Value {
+fn signed_by_multiplication(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64, ty: Type) -> Found {
     let width = ty.scalar_bits();
     // All magnitudes have width - 1 bits; the product's upper half is that of numbers of 2^(width - 1 + shift).
     let mut shift = 0;
@@ -157,7 +161,8 @@ fn signed_by_multiplication(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64,
     };
     let factor = b.bits(ty, m.into());
     let mut high = b.binary(Opcode::Smulh, a, factor);
-    if m >> (width - 1) & 1 == 1 {
+    let is_negative = m >> (width - 1) & 1 == 1;
+    if is_negative {
         // The factor was meant as a positive number, 2^width more.
         high = b.binary(Opcode::Add, high, a);
     }
@@ -170,5 +175,5 @@ fn signed_by_multiplication(b: &mut FunctionBuilder<'_>, a: Value, divisor: u64,
     // Toward zero: one more for negative numbers.
     let by = b.bits(ty, u128::from(width - 1));
     let sign = b.binary(Opcode::Lshr, a, by);
-    b.binary(Opcode::Add, shifted, sign)
+    (if is_negative { SdivMultiplyAdd } else { SdivMultiply }, b.binary(Opcode::Add, shifted, sign))
 }

@@ -16,12 +16,13 @@ use smallvec::SmallVec;
 
 use crate::edit::{resolve_all_uses, resolve_uses_of};
 use crate::pass::Context;
+use crate::rules::{Found, Rule};
 
 /// Rules are applied to what rules made up to this depth.
 const MAX_DEPTH: u32 = 6;
 
 /// The pass.
-pub fn combine_instructions(func: &mut Function, _ctx: &Context<'_>) -> bool {
+pub fn combine_instructions(func: &mut Function, ctx: &Context<'_>) -> bool {
     let order: Vec<_> = Cfg::new(func).rpo().to_vec();
     let mut known = KnownBits::new(func);
     let mut changed = false;
@@ -29,7 +30,7 @@ pub fn combine_instructions(func: &mut Function, _ctx: &Context<'_>) -> bool {
         let mut next = func.layout.first_inst(block);
         while let Some(inst) = next {
             next = func.layout.next_inst(inst);
-            changed |= visit(func, &mut known, inst, 0);
+            changed |= visit(func, ctx, &mut known, inst, 0);
         }
     }
     if changed {
@@ -39,15 +40,20 @@ pub fn combine_instructions(func: &mut Function, _ctx: &Context<'_>) -> bool {
 }
 
 /// Simplifies one instruction, and what replaces it. Tells whether anything changed.
-fn visit(func: &mut Function, known: &mut KnownBits, inst: Inst, depth: u32) -> bool {
+fn visit(func: &mut Function, ctx: &Context<'_>, known: &mut KnownBits, inst: Inst, depth: u32) -> bool {
     resolve_uses_of(func, inst);
     let ordered = order_operands(func, inst);
     let flagged = add_flags(func, known, inst);
+    for rule in [(ordered, Rule::ConstantLast), (flagged, Rule::ProvedFlags)].into_iter().filter(|row| row.0) {
+        ctx.note(inst, rule.1);
+    }
     let bits = known.visit(func, inst);
     let before = func.layout.prev_inst(inst);
-    let (Some(value), Some(result)) = (replacement(func, known, inst, bits), func.dfg.first_result(inst)) else {
+    let (Some((rule, value)), Some(result)) = (replacement(func, known, inst, bits), func.dfg.first_result(inst))
+    else {
         return ordered | flagged;
     };
+    ctx.note(inst, rule);
     if depth < MAX_DEPTH {
         let first = match before {
             Some(before) => func.layout.next_inst(before),
@@ -56,7 +62,7 @@ fn visit(func: &mut Function, known: &mut KnownBits, inst: Inst, depth: u32) -> 
         let mut made = first;
         while let Some(new) = made.filter(|new| *new != inst) {
             made = func.layout.next_inst(new);
-            visit(func, known, new, depth + 1);
+            visit(func, ctx, known, new, depth + 1);
         }
     }
     let value = func.dfg.resolve(value);
@@ -69,7 +75,7 @@ fn visit(func: &mut Function, known: &mut KnownBits, inst: Inst, depth: u32) -> 
 }
 
 /// The value that an instruction's result is replaced by.
-fn replacement(func: &mut Function, known: &KnownBits, inst: Inst, bits: Bits) -> Option<Value> {
+fn replacement(func: &mut Function, known: &KnownBits, inst: Inst, bits: Bits) -> Option<Found> {
     if func.dfg.num_results(inst) != 1 || !is_candidate(func, inst) {
         return None;
     }
@@ -78,7 +84,7 @@ fn replacement(func: &mut Function, known: &KnownBits, inst: Inst, bits: Bits) -
     }
     let ty = func.dfg.ty(func.dfg.first_result(inst)?);
     if let (Some(number), Some(width)) = (bits.value(), int_width(ty)) {
-        return Some(func.dfg.bits(ty, u128::from(number & mask(width))));
+        return Some((Rule::KnownBits, func.dfg.bits(ty, u128::from(number & mask(width)))));
     }
     bits::redundant(func, known, inst)
         .or_else(|| division::rewrite(func, known, inst))

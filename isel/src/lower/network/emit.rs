@@ -9,11 +9,13 @@ use super::bytes::{self, Word, WordPlan};
 use super::dot::{Dot, Term};
 use super::{Plan, Source};
 use crate::lower::Lower;
+use crate::rules::Pattern;
 
 impl Lower<'_> {
     /// Selects an operation that has a plan. Tells whether it did.
     pub(in crate::lower) fn planned(&mut self, inst: Inst) -> bool {
         let Some(plan) = self.network.plans.get(&inst).cloned() else { return false };
+        self.note_plan(&plan, inst);
         if let Plan::Bytes(words) = &plan {
             let parts: SmallVec<[VReg; 2]> = words.iter().map(|word| self.emit_word(word)).collect();
             let result = if let [only] = parts[..] { only } else { self.pack(RegClass::B64, &parts) };
@@ -40,6 +42,47 @@ impl Lower<'_> {
         };
         self.bind(inst, &[result]);
         true
+    }
+
+    fn note_plan(&mut self, plan: &Plan, inst: Inst) {
+        match plan {
+            Plan::One(_, sources) if sources.len() < 3 => self.note(Pattern::Lop3OfTwo),
+            Plan::One(..) => self.note(Pattern::Lop3),
+            Plan::Two(..) => self.note(Pattern::Lop3Twice),
+            Plan::Bytes(words) => {
+                for word in words {
+                    self.note(match word {
+                        WordPlan::Ready(_) => Pattern::PrmtWord,
+                        WordPlan::Steps(steps) if steps.len() == 1 => Pattern::Prmt,
+                        WordPlan::Steps(_) => Pattern::PrmtSteps,
+                    });
+                }
+                if words.len() > 1 {
+                    self.note(Pattern::PrmtHalves);
+                }
+                return;
+            }
+            Plan::Dot(dot) => return self.note_dot(dot),
+        }
+        if self.planned_class(inst) == Some(RegClass::B64) {
+            self.note(Pattern::Lop3Halves);
+        }
+    }
+
+    fn note_dot(&mut self, dot: &Dot) {
+        for group in &dot.groups {
+            self.note(match group.signed {
+                [false, false] => Pattern::Dp4aUnsigned,
+                [true, true] => Pattern::Dp4aSigned,
+                _ => Pattern::Dp4aMixed,
+            });
+        }
+        if dot.groups.len() > 1 {
+            self.note(Pattern::Dp4aChain);
+        }
+        if dot.rest.iter().any(|term| matches!(term, Term::Product(..))) {
+            self.note(Pattern::Dp4aProduct);
+        }
     }
 
     fn word(&mut self, source: Source) -> Operand {
