@@ -56,9 +56,9 @@ pub fn interpret(module: &Module, launch: &Launch, buffers: &[Buffer], steps: u6
         if let Some(warning) = outcome.warnings.first() {
             return Ending::Failed(warning.clone());
         }
-        if let Some((index, at)) = outcome.poison.first() {
+        if let Some((index, range)) = outcome.poison.first() {
             let name = buffers.get(*index).map_or("", |b| b.name.as_str());
-            return Ending::Failed(format!("poison at byte {at:#x} of `{name}`"));
+            return Ending::Failed(format!("poison at byte {:#x} of `{name}`", range.start));
         }
     }
     ending(result, buffers)

@@ -1,6 +1,7 @@
 //! What is launched, and what comes of it: shared by everything that executes a program.
 
 use std::fmt;
+use std::ops::Range;
 
 pub use crate::asynchronous::Completion;
 
@@ -158,8 +159,8 @@ pub struct Outcome {
     pub approximate: bool,
     /// What is suspicious and no error: the first read of uninitialized memory at each place.
     pub warnings: Vec<String>,
-    /// Buffers that end with poison in them, and the first such byte of each: what is there is not specified.
-    pub poison: Vec<(usize, u64)>,
+    /// Bytes of buffers that end as poison, in order: what is there is not specified.
+    pub poison: Vec<(usize, Range<u64>)>,
 }
 
 /// Why an execution ended early, and where.

@@ -1,5 +1,7 @@
 //! The buffers of a launch in global memory.
 
+use std::ops::Range;
+
 use ptxc_ir::Space;
 
 use super::grid::failure;
@@ -30,10 +32,10 @@ pub fn fetch(buffers: &mut [Buffer], starts: &[u64], memory: &Memory) {
     }
 }
 
-/// Buffers with poison in them, and where the first is.
-pub fn poison(starts: &[u64], memory: &Memory) -> Vec<(usize, u64)> {
-    let first = |(index, start): (usize, &u64)| memory.global_poison(*start).map(|at| (index, at));
-    starts.iter().enumerate().filter_map(first).collect()
+/// Buffers with poison in them, and where it is.
+pub fn poison(starts: &[u64], memory: &Memory) -> Vec<(usize, Range<u64>)> {
+    let of = |(index, start): (usize, &u64)| memory.global_poison(*start).into_iter().map(move |range| (index, range));
+    starts.iter().enumerate().flat_map(of).collect()
 }
 
 /// The bytes of an argument.

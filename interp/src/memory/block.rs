@@ -1,6 +1,7 @@
 //! One run of bytes with what is known of each.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::Fault;
 use super::race::{Accessor, Cell, GRANULE, Kind, WHOLE};
@@ -177,9 +178,18 @@ impl Block {
         &self.bytes
     }
 
-    /// Bytes from the start to the first that is poison.
-    pub fn first_poison(&self) -> Option<u64> {
-        self.state.iter().position(|state| *state == POISON).map(|at| at as u64)
+    /// Ranges of bytes, from the start, that are poison.
+    pub fn poison(&self) -> Vec<Range<u64>> {
+        let mut at = 0;
+        let mut found = Vec::new();
+        for run in self.state.chunk_by(|a, b| (*a == POISON) == (*b == POISON)) {
+            let end = at + run.len() as u64;
+            if run.first() == Some(&POISON) {
+                found.push(at..end);
+            }
+            at = end;
+        }
+        found
     }
 
     /// Writes and marks as initialized; false when out of bounds.
@@ -311,7 +321,7 @@ impl Block {
         }
     }
 
-    fn range(&self, address: u64, size: u64) -> Option<std::ops::Range<usize>> {
+    fn range(&self, address: u64, size: u64) -> Option<Range<usize>> {
         let at = address.wrapping_sub(self.base);
         let end = at.checked_add(size)?;
         (end <= self.bytes.len() as u64).then_some(at as usize..end as usize)

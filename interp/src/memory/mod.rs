@@ -13,6 +13,7 @@ mod tests;
 mod wave;
 
 use std::fmt;
+use std::ops::Range;
 
 pub use block::{Block, Bytes, Loaded};
 pub use claim::{Claimed, Extent, Use};
@@ -242,10 +243,10 @@ impl Memory {
         Err(Fault::OutOfBounds { space, address, size: bytes.len() as u64, near: near(block) })
     }
 
-    /// Where the allocation of global memory that begins at this address has its first poison byte.
-    pub fn global_poison(&self, address: u64) -> Option<u64> {
-        let block = self.global.get(find(&self.global, 0, address)?)?;
-        block.first_poison().filter(|_| block.base() == address)
+    /// Where the allocation of global memory that begins at this address has poison.
+    pub fn global_poison(&self, address: u64) -> Vec<Range<u64>> {
+        let block = find(&self.global, 0, address).and_then(|index| self.global.get(index));
+        block.filter(|block| block.base() == address).map(Block::poison).unwrap_or_default()
     }
 
     /// The contents of the allocation of global memory that begins at this address.

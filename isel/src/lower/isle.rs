@@ -230,11 +230,6 @@ impl generated::rules::Context for Lower<'_> {
         self.scaled(inst, Opcode::Zext)
     }
 
-    fn byte_position(&mut self, value: Value) -> Option<i64> {
-        self.ir.dfg.as_bits(value)?;
-        self.const_i64(value).filter(|n| matches!(n, 0 | 8 | 16 | 24))
-    }
-
     fn nonzero(&mut self, inst: Inst) -> bool {
         self.flags(inst).contains(Flags::NONZERO)
     }

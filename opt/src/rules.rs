@@ -1,0 +1,138 @@
+//! The rules of the passes that replace single instructions, by name: what remarks speak of and tests ask for.
+
+use std::cell::RefCell;
+
+use ptxc_ir::{Inst, Value};
+
+/// What a rule replaces an instruction's result by.
+pub(crate) type Found = (Rule, Value);
+
+/// Rules that were applied to a function, with the instruction that each was applied to.
+#[derive(Debug, Default)]
+pub struct Remarks {
+    list: RefCell<Vec<(Inst, Rule)>>,
+}
+
+impl Remarks {
+    /// A rule is applied to an instruction.
+    pub(crate) fn note(&self, inst: Inst, rule: Rule) {
+        self.list.borrow_mut().push((inst, rule));
+    }
+
+    /// What was applied, in order.
+    pub fn into_list(self) -> Vec<(Inst, Rule)> {
+        self.list.into_inner()
+    }
+}
+
+macro_rules! rules {
+    ($($name:ident $text:literal $what:literal;)*) => {
+        /// A rule.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Rule { $(#[doc = $what] $name),* }
+
+        impl Rule {
+            /// Every rule.
+            pub const ALL: &[Rule] = &[$(Rule::$name),*];
+
+            /// Its name, unique among all.
+            pub fn name(self) -> &'static str {
+                match self { $(Rule::$name => $text),* }
+            }
+        }
+    };
+}
+
+rules! {
+    // Identities (`identities.rs`).
+    ZeroLeft "fold.zero_left" "0 + b, 0 | b, 0 ^ b.";
+    ZeroRight "fold.zero_right" "a + 0, a - 0, a | 0, a ^ 0, shifts by 0.";
+    UmaxZeroRight "fold.umax_zero_right" "umax a, 0.";
+    UmaxZeroLeft "fold.umax_zero_left" "umax 0, b.";
+    OnesLeft "fold.ones_left" "-1 & b, umin -1, b.";
+    OnesRight "fold.ones_right" "a & -1, umin a, -1.";
+    SameOperands "fold.same_operands" "a & a, a | a, minima and maxima of a and a.";
+    SameCancel "fold.same_cancel" "a - a, a ^ a.";
+    OneLeft "fold.one_left" "1 * b.";
+    OneRight "fold.one_right" "a * 1, a / 1.";
+    ZeroAbsorbs "fold.zero_absorbs" "0 and anything in `and`, `mul`, `umin`.";
+    ShiftedZero "fold.shifted_zero" "0 shifted.";
+    RemainderOfOne "fold.remainder_of_one" "a % 1.";
+    FloatMinusZeroRight "fold.float_minus_zero_right" "a + -0.0.";
+    FloatMinusZeroLeft "fold.float_minus_zero_left" "-0.0 + b.";
+    FloatSubZero "fold.float_sub_zero" "a - 0.0.";
+    FloatOneRight "fold.float_one_right" "a * 1.0, a / 1.0.";
+    FloatOneLeft "fold.float_one_left" "1.0 * b.";
+    SelectSame "fold.select_same" "A choice of equal values.";
+    SelectKnown "fold.select_known" "A choice by a constant.";
+    CompareSame "fold.compare_same" "A comparison of a value with itself.";
+    GepZero "fold.gep_zero" "An address that is the base.";
+    GepSymbol "fold.gep_symbol" "A constant offset of a symbol.";
+    SameType "fold.same_type" "A bitcast to the type itself.";
+    ExtractBeyond "fold.extract_beyond" "A lane that is not there.";
+    ExtractConstant "fold.extract_constant" "A lane of a constant.";
+    ExtractVector "fold.extract_vector" "A lane of a vector that is put together.";
+    ExtractSplat "fold.extract_splat" "A lane of a splat.";
+
+    // Combinations (`combine_instructions/`).
+    ConstantLast "combine.constant_last" "The constant of a commutative operation is the second operand.";
+    ProvedFlags "combine.proved_flags" "Promises that known bits keep.";
+    KnownBits "combine.known_bits" "A result all of whose bits are known.";
+    AndKeepsLeft "combine.and_keeps_left" "A mask that keeps every bit that can be one.";
+    AndKeepsRight "combine.and_keeps_right" "The same with the mask first.";
+    OrKeepsLeft "combine.or_keeps_left" "Bits that are set already.";
+    OrKeepsRight "combine.or_keeps_right" "The same with the set bits second.";
+    UminLeft "combine.umin_left" "The left operand is never larger.";
+    UminRight "combine.umin_right" "The right operand is never larger.";
+    UmaxLeft "combine.umax_left" "The left operand is never smaller.";
+    UmaxRight "combine.umax_right" "The right operand is never smaller.";
+    XorDisjoint "combine.xor_disjoint" "`xor` of values without a common bit is `or`.";
+    JoinAnd "combine.join_and" "Two masks.";
+    JoinOr "combine.join_or" "Two constants set.";
+    JoinXor "combine.join_xor" "Two constants inverted.";
+    JoinAdd "combine.join_add" "Two constants added.";
+    SubConstant "combine.sub_constant" "A constant is added rather than subtracted.";
+    MulPower "combine.mul_power" "A 64-bit product by a power of two is a shift.";
+    ShiftTwice "combine.shift_twice" "Two shifts in one direction.";
+    ShiftOut "combine.shift_out" "Two shifts that leave nothing.";
+    ShiftUpDown "combine.shift_up_down" "Up and down again is a mask.";
+    ShiftDownUp "combine.shift_down_up" "Down and up again is a mask.";
+    CompareDecided "combine.compare_decided" "A comparison that ranges or bits decide.";
+    SelectNegated "combine.select_negated" "A choice by a negation.";
+    SelectOneZero "combine.select_one_zero" "A choice of one and zero is an extension.";
+    SelectOnesZero "combine.select_ones_zero" "A choice of all ones and zero is a signed extension.";
+    SelectExtreme "combine.select_extreme" "A choice of what is compared is a minimum or maximum.";
+    SelectExtremeSwapped "combine.select_extreme_swapped" "The same, the other way around.";
+    NegatedCompare "combine.negated_compare" "A negated comparison.";
+    ExtendedSign "combine.extended_sign" "An extended test of the sign is a shift.";
+    SextNonnegative "combine.sext_nonnegative" "A signed extension of what is not negative.";
+    TruncExtended "combine.trunc_extended" "An extension taken away again.";
+    TruncTrunc "combine.trunc_trunc" "Two truncations.";
+    ExtendZext "combine.extend_zext" "An extension of one by zeros.";
+    SextSext "combine.sext_sext" "Two signed extensions.";
+    ZextTruncZero "combine.zext_trunc_zero" "Zeros taken away and added again.";
+    ZextTruncMask "combine.zext_trunc_mask" "Bits taken away, zeros added: a mask.";
+    DivideUnsigned "combine.divide_unsigned" "A signed division of what is not negative.";
+    UdivPower "combine.udiv_power" "An unsigned division by a power of two.";
+    UremPower "combine.urem_power" "An unsigned remainder by a power of two.";
+    UdivMultiply "combine.udiv_multiply" "A division by a multiplier that fits.";
+    UdivEven "combine.udiv_even" "A division by an even number, shifted before.";
+    UdivLong "combine.udiv_long" "A division by a multiplier of one bit more than the width.";
+    SdivPower "combine.sdiv_power" "A signed division by a power of two.";
+    SdivExact "combine.sdiv_exact" "A signed division by a power of two without remainder.";
+    SdivMultiply "combine.sdiv_multiply" "A signed division by multiplication.";
+    SdivMultiplyAdd "combine.sdiv_multiply_add" "The same with a multiplier that reads as a negative number.";
+    GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+}

@@ -1,0 +1,119 @@
+//! Every rule of the passes over single instructions and of selection, by name: a function of `tests/rules/*.ir` in which
+//! it is applied, one in which it nearly could be and is not, and what the functions compute before and after.
+//!
+//! `README.md` beside this file has the directives. `tests/scripts/prove_rules.py` reads the same files and proves what
+//! the executors try here on values.
+
+mod compile;
+mod execute;
+mod functions;
+mod inputs;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use functions::File;
+
+/// Rules without a function in which they are not applied although they nearly could be, or in which they are: none may
+/// be added.
+const MISSING: &str = include_str!("missing.txt");
+
+#[test]
+fn every_rule_is_applied_where_the_files_say_and_nowhere_else() {
+    let known: BTreeSet<&str> = ptxc::rule_names().collect();
+    let mut shown: [BTreeSet<String>; 2] = Default::default();
+    let mut problems = String::new();
+    for file in functions::all() {
+        let found = match compile::applied(&file) {
+            Ok(found) => found,
+            Err(message) => {
+                problems.push_str(&message);
+                continue;
+            }
+        };
+        let none = BTreeSet::new();
+        for function in &file.functions {
+            let found = found.get(&function.name).unwrap_or(&none);
+            for (list, wanted) in [(&function.fires, true), (&function.not, false)] {
+                for rule in list {
+                    if !known.contains(rule.as_str()) {
+                        let _ = writeln!(problems, "{}: @{}: there is no rule `{rule}`", file.name, function.name);
+                    } else if found.contains(rule.as_str()) != wanted {
+                        let verb = if wanted { "is not applied" } else { "is applied" };
+                        let _ = writeln!(
+                            problems,
+                            "{}: @{}: `{rule}` {verb}; applied: {found:?}",
+                            file.name, function.name
+                        );
+                    }
+                    shown[usize::from(!wanted)].insert(rule.clone());
+                }
+            }
+        }
+    }
+    let mut missing = String::new();
+    for rule in ptxc::rule_names() {
+        for (kind, shown) in ["fires", "not"].iter().zip(&shown) {
+            if !shown.contains(rule) {
+                let _ = writeln!(missing, "{kind} {rule}");
+            }
+        }
+    }
+    let listed: BTreeSet<&str> = MISSING.lines().collect();
+    for line in missing.lines().filter(|line| !listed.contains(line)) {
+        let _ = writeln!(problems, "no function shows: {line}");
+    }
+    let actual: BTreeSet<&str> = missing.lines().collect();
+    for line in listed.iter().filter(|line| !actual.contains(*line)) {
+        let _ = writeln!(problems, "shown now, to be taken from missing.txt: {line}");
+    }
+    println!("{} lines are missing\n{missing}", missing.lines().count());
+    assert!(problems.is_empty(), "\n{problems}");
+}
+
+#[test]
+fn what_rules_make_computes_the_same() {
+    let files = functions::all();
+    let work: Vec<(&File, usize)> =
+        files.iter().flat_map(|file| (0..file.functions.len()).map(move |index| (file, index))).collect();
+    let compiled: Vec<_> = files.iter().map(|file| (file.name.clone(), execute::Compiled::new(file))).collect();
+    let compiled: BTreeMap<_, _> = compiled.into_iter().collect();
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let run = || {
+        while let Some((file, index)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let function = &file.functions[*index];
+            let outcome = match &compiled[&file.name] {
+                Ok(compiled) => compiled.check(function),
+                Err(message) => Err(message.clone()),
+            };
+            let name = format!("{}: @{}", file.name, function.name);
+            found.lock().unwrap().push((name, outcome));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(run);
+        }
+    });
+    let mut found = found.into_inner().unwrap();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut problems = String::new();
+    let (mut tried, mut exhaustive, mut values) = (0, 0, 0);
+    for (name, outcome) in &found {
+        match outcome {
+            Ok(Some(summary)) => {
+                tried += 1;
+                exhaustive += u32::from(summary.exhaustive);
+                values += summary.defined;
+            }
+            Ok(None) => {}
+            Err(message) => {
+                let _ = writeln!(problems, "{name}: {message}");
+            }
+        }
+    }
+    println!("{tried} functions agree on {values} values with defined results, {exhaustive} of them on all there are");
+    assert!(problems.is_empty(), "\n{problems}");
+}
