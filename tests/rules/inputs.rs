@@ -99,7 +99,7 @@ fn near_one(rng: &mut Random, ty: Type) -> u64 {
         Some(FloatKind::F32 | FloatKind::Tf32) => (number as f32).to_bits().into(),
         Some(FloatKind::Bf16) => ((number as f32).to_bits() >> 16).into(),
         // Exponents near the bias of f16.
-        Some(FloatKind::F16) => 0x3800 + rng.next() % 0x1000 | (rng.next() & 1) << 15,
+        Some(FloatKind::F16) => (0x3800 + rng.next() % 0x1000) | ((rng.next() & 1) << 15),
         _ => rng.next(),
     }
 }

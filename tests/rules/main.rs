@@ -3,6 +3,7 @@
 //!
 //! `README.md` beside this file has the directives. `tests/scripts/prove_rules.py` reads the same files and proves what
 //! the executors try here on values.
+#![cfg(test)]
 
 mod compile;
 mod execute;
