@@ -439,6 +439,9 @@ impl<'a> Session<'a> {
             return self.step("print", || ptxc_mir::print_module(&machine));
         }
         self.schedule(&mut machine)?;
+        if matches!(self.options.emit, Emit::Sched | Emit::SchedDrawing) {
+            return self.show_schedule(&machine);
+        }
         self.assign_registers(&mut machine)?;
         self.emit(&machine)
     }
@@ -598,6 +601,15 @@ impl<'a> Session<'a> {
         }
         self.print_mir(pipeline::SCHEDULE, machine);
         if self.options.verify_each { self.verify_machine(pipeline::SCHEDULE, machine) } else { Ok(()) }
+    }
+
+    /// Timelines instead of PTX.
+    fn show_schedule(&mut self, machine: &ptxc_mir::Module) -> Result<String, Stop> {
+        let show = match self.options.emit {
+            Emit::SchedDrawing => ptxc_scheduling::draw_module,
+            _ => ptxc_scheduling::show_module,
+        };
+        self.step("print", || show(machine, &ptxc_scheduling::Context::new(machine)))
     }
 
     fn count_schedule(&mut self, summary: &ptxc_scheduling::Summary) {

@@ -36,6 +36,10 @@ pub enum Emit {
     Ir,
     /// The machine IR after selection, in SSA form.
     Mir,
+    /// When each instruction would issue on the target's machine, as text.
+    Sched,
+    /// The same as a drawing, in SVG.
+    SchedDrawing,
 }
 
 /// Which source positions the output carries.

@@ -38,6 +38,6 @@ pub use module::{
     Signature, SourceFile, Space, Symbols,
 };
 pub use operand::{GroupKind, Operand, RegUse};
-pub use print::{print_function, print_module};
+pub use print::{print_function, print_inst, print_module, print_terminator};
 pub use types::{RegClass, untyped};
 pub use verify::{VerifierError, verify};

@@ -31,6 +31,20 @@ pub fn print_function(func: &Function, opcodes: &OpcodeTable, symbols: &Symbols)
     printer.out
 }
 
+/// The text of one instruction, without indentation.
+pub fn print_inst(func: &Function, inst: Inst, opcodes: &OpcodeTable, symbols: &Symbols) -> String {
+    let mut printer = Printer { func, opcodes, symbols, out: String::new() };
+    let _ = printer.inst(inst);
+    printer.out
+}
+
+/// The text of a block's terminator, without indentation.
+pub fn print_terminator(func: &Function, block: Block, opcodes: &OpcodeTable, symbols: &Symbols) -> String {
+    let mut printer = Printer { func, opcodes, symbols, out: String::new() };
+    let _ = printer.terminator(&func.blocks[block].terminator);
+    printer.out
+}
+
 /// The name of a register in the text.
 pub fn vreg_name(func: &Function, vreg: VReg) -> String {
     match func.vregs.get(vreg) {

@@ -6,25 +6,30 @@
 //! * [`list`] puts it in the order that the machine's latencies and the register budget want; [`timeline`] says when
 //!   each instruction of an order issues. A block whose cycles do not fall by 3 % stays as it was.
 //! * [`random`] puts a block in any order that the graph allows. It is how fuzzing proves the graph.
+//! * [`show_module`] and [`draw_module`] show timelines to people.
 //! * [`checker`] accepts or rejects an order by a derivation of its own; it runs in builds with debug assertions.
 //!
 //! What it decides: the order of instructions within blocks. What it does not: which instructions there are, and which
 //! registers they use.
 
 pub mod checker;
+mod draw;
 pub mod facts;
 pub mod graph;
 pub mod list;
 pub mod live;
 pub mod machine;
 pub mod random;
+mod show;
 pub mod timeline;
 
 pub use checker::{Violation, check};
+pub use draw::draw_module;
 pub use facts::{FunctionFacts, ModuleFacts};
 pub use graph::{Builder, Edge, Graph, Kind, Node};
 pub use live::{Liveness, words};
 pub use machine::Machine;
+pub use show::show_module;
 pub use timeline::{Clock, Slot, Timeline};
 
 use cranelift_entity::SecondaryMap;
@@ -98,6 +103,30 @@ impl Context {
         let mut clock = Clock::new(&self.machine, &self.facts, &liveness);
         let blocks = func.layout.iter();
         blocks.map(|&block| (block, clock.run(func, block, &func.blocks[block].insts))).collect()
+    }
+
+    /// Cycles of each block once the assembler has ordered it: it puts independent computations where they wait least,
+    /// within the dependences and with all registers that launch bounds grant.
+    pub fn assembled(&self, func: &Function) -> Vec<u32> {
+        let facts = FunctionFacts::new(&self.facts, func);
+        let liveness = Liveness::of(func);
+        let mut clock = Clock::new(&self.machine, &self.facts, &liveness);
+        let mut builder = Builder::new(&facts);
+        let mut list = List::new(&self.machine, &liveness, self.machine.register_budget(&func.attrs));
+        let (mut nodes, mut order): (Vec<Node>, Vec<Inst>) = (Vec::new(), Vec::new());
+        let mut cycles = Vec::with_capacity(func.layout.len());
+        for &block in &func.layout {
+            order.clear();
+            list.enter(func, block);
+            builder.each_region(func, block, |graph| {
+                nodes.clear();
+                list.region(func, graph, &mut nodes);
+                order.extend(nodes.iter().filter_map(|&node| graph.inst(node)));
+            });
+            let as_it_stands = clock.run(func, block, &func.blocks[block].insts).cycles;
+            cycles.push(clock.run(func, block, &order).cycles.min(as_it_stands));
+        }
+        cycles
     }
 }
 

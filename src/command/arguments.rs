@@ -131,6 +131,8 @@ pub enum EmitArgument {
     Ir,
     /// Machine IR text after selection.
     Mir,
+    /// When each instruction would issue, by the target's model; a drawing where the output's name ends in `.svg`.
+    Sched,
 }
 
 /// Values of `-W`.

@@ -66,6 +66,8 @@ fn options(arguments: &CompileArguments) -> Result<Options, Failure> {
         EmitArgument::Ptx => Emit::Ptx,
         EmitArgument::Ir => Emit::Ir,
         EmitArgument::Mir => Emit::Mir,
+        EmitArgument::Sched if is_drawing(arguments) => Emit::SchedDrawing,
+        EmitArgument::Sched => Emit::Sched,
     };
     let legalizes = arguments.passes.iter().flatten().any(|name| name == pipeline::LEGALIZE);
     let target = match arguments.sm {
@@ -98,6 +100,11 @@ fn options(arguments: &CompileArguments) -> Result<Options, Failure> {
         jobs: arguments.jobs,
         ..defaults
     })
+}
+
+/// Whether the output's name is that of an SVG file.
+fn is_drawing(arguments: &CompileArguments) -> bool {
+    arguments.output.as_ref().and_then(|path| path.extension()).is_some_and(|suffix| suffix.eq_ignore_ascii_case("svg"))
 }
 
 /// Refuses names of steps that there are not.

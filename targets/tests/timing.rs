@@ -153,9 +153,35 @@ fn machines_differ_where_they_do() {
     }
 }
 
+/// What `cuOccupancyMaxActiveBlocksPerMultiprocessor` says on an H200 without shared memory: registers, then blocks of
+/// 32, 64, 96, 128, 160, 256, 384, 512 and 1024 threads.
+const BLOCKS_OF_AN_H200: [(u32, [u32; 9]); 8] = [
+    (32, [32, 32, 21, 16, 12, 8, 5, 4, 2]),
+    (40, [32, 24, 16, 12, 9, 6, 4, 3, 1]),
+    (64, [32, 16, 10, 8, 6, 4, 2, 2, 1]),
+    (72, [28, 14, 9, 7, 5, 3, 2, 1, 0]),
+    (96, [20, 10, 6, 5, 4, 2, 1, 1, 0]),
+    (128, [16, 8, 5, 4, 3, 2, 1, 1, 0]),
+    (168, [12, 6, 4, 3, 2, 1, 1, 0, 0]),
+    (254, [8, 4, 2, 2, 1, 1, 0, 0, 0]),
+];
+
 #[test]
 fn occupancy_is_that_of_the_driver() {
     let hopper = model("sm_90");
+    for (registers, by_threads) in BLOCKS_OF_AN_H200 {
+        for (threads, blocks) in [32, 64, 96, 128, 160, 256, 384, 512, 1024].into_iter().zip(by_threads) {
+            assert_eq!(
+                hopper.occupancy(registers, 0, threads).blocks,
+                blocks,
+                "{registers} registers, {threads} threads"
+            );
+        }
+    }
+    // Of 32 registers and 32 threads, by bytes of shared memory.
+    for (shared, blocks) in [(1024, 32), (9000, 23), (20000, 11), (48 << 10, 4), (100 << 10, 2), (227 << 10, 1)] {
+        assert_eq!(hopper.occupancy(32, shared, 32).blocks, blocks, "{shared} bytes");
+    }
     let blocks = |registers, shared, threads| hopper.occupancy(registers, shared, threads).blocks;
     assert_eq!(blocks(32, 0, 256), 8);
     assert_eq!(blocks(128, 0, 256), 2);
