@@ -25,9 +25,14 @@ fn sources() -> Vec<(String, String)> {
 #[test]
 fn repeated_and_parallel_compilations_agree() {
     for (name, text) in sources() {
-        for (emit, level) in
-            [(Emit::Ir, OptLevel::O3), (Emit::Mir, OptLevel::O3), (Emit::Ptx, OptLevel::O0), (Emit::Ptx, OptLevel::O3)]
-        {
+        for (emit, level) in [
+            (Emit::Ir, OptLevel::O3),
+            (Emit::Mir, OptLevel::O3),
+            (Emit::Sched, OptLevel::O3),
+            (Emit::SchedDrawing, OptLevel::O3),
+            (Emit::Ptx, OptLevel::O0),
+            (Emit::Ptx, OptLevel::O3),
+        ] {
             let compile = |jobs| {
                 let options = Options { emit, opt_level: level, jobs, ..Options::new("sm_90a".parse().unwrap()) };
                 compile_text(&name, &text, &options).unwrap_or_else(|diagnostics| panic!("{diagnostics}")).text

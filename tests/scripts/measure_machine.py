@@ -291,7 +291,7 @@ BENCHES = [
     control("fence_gpu", "ptx.fence.acq_rel.gpu", n=4),
     control("fence_system", "ptx.fence.acq_rel.sys", n=4),
     control("fence_proxy", "ptx.fence.proxy.async", n=4),
-    memory("mbarrier_init", [], "ptx.mbarrier.init.shared::cta.b64 [%shb], 32", only="latency"),
+    memory("mbarrier_init", [], "ptx.mbarrier.init.shared::cta.b64 [%sh + 2048], 32", only="latency"),
     memory("mbarrier_arrive", [], "ptx.mbarrier.arrive.shared::cta.b64 _, [%sh]", setup=BARRIER, only="latency"),
     memory("mbarrier_wait", ["i32"], "{t}0 = ptx.mbarrier.test_wait.parity.shared::cta.b64 [{x}], 1; {d} = ptx.selp.b32 %sh, %shz, {t}0", setup=BARRIER, start="%sh", minus=["integer"], chains=8),
     memory("mbarrier_wait:try", ["i32"], "{t}0 = ptx.mbarrier.try_wait.parity.shared::cta.b64 [{x}], 1; {d} = ptx.selp.b32 %sh, %shz, {t}0", setup=BARRIER, start="%sh", minus=["integer"], chains=8),
