@@ -71,6 +71,13 @@ features! {
     packed_halves "Arithmetic on packed halves, shorts and bytes";
     bit_fields "Extraction and insertion of bit fields, rotations";
     echoes "Instructions that nearly repeat earlier ones";
+    adjacent "Loads and stores of neighbouring elements, in the order of unrolled loops";
+    noalias "Parameters of the kernel that nothing else points into";
+    dense_switches "Switches with many neighbouring cases";
+    short_branches "Branches around one or two operations";
+    conversions "Conversions among clamps and roundings";
+    pairs "Scalar operations whose results become lanes";
+    many_words "Sums and products over many words, by operations that say what they carry";
     comparisons "Minima, maxima, absolute differences and selects on comparisons";
 }
 

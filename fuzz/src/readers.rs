@@ -6,6 +6,7 @@ use ptxc::{Compiler, OptLevel, Options};
 use ptxc_interp::launch::Options as Limits;
 use ptxc_interp::{ir, ptx};
 use ptxc_ir::testing::Rng;
+use ptxc_ir::testing::mutation::{PIECES, mutate};
 use ptxc_ir::{has_errors, print_module, read_module, verify_module};
 use ptxc_targets::{Target, check_module};
 
@@ -15,66 +16,8 @@ use crate::generate::generate;
 use crate::program::Program;
 use crate::steps;
 
-/// Pieces that mean something somewhere in IR or PTX.
-const PIECES: &[&str] = &[
-    "%",
-    "@",
-    "\"",
-    "{",
-    "}",
-    "(",
-    ")",
-    "[",
-    "]",
-    "<",
-    ">",
-    ",",
-    ":",
-    "=",
-    "->",
-    "-",
-    "+",
-    "!",
-    "|",
-    ";",
-    "\n",
-    " ",
-    "\\",
-    "i32",
-    "i1",
-    "i129",
-    "ptr",
-    "ptr<",
-    "<4 x i32>",
-    "0",
-    "-1",
-    "1e999",
-    "0x",
-    "0f7FC00000",
-    "nan",
-    "poison",
-    "zero",
-    "splat(",
-    "99999999999999999999999999999999999999999",
-    "align 4",
-    "scope(cta)",
-    "ptx.",
-    "add",
-    "br",
-    "switch",
-    "call",
-    "ret",
-    "gep",
-    "load",
-    "kernel @x(",
-    "global @g:",
-    "byval(",
-    "é",
-    "\u{0}",
-    "..",
-    "$",
-    "0h",
-    "asm",
+/// Pieces that mean something somewhere in PTX.
+const PTX_PIECES: &[&str] = &[
     "//",
     "/*",
     "*/",
@@ -104,58 +47,10 @@ const PIECES: &[&str] = &[
     "0d",
 ];
 
-/// Changes one to four places of a text.
-pub fn mutate(rng: &mut Rng, text: &str, other: &str) -> String {
-    let mut bytes = text.as_bytes().to_vec();
-    for _ in 0..1 + rng.below(4) {
-        let at = rng.below(bytes.len() + 1);
-        let end = (at + rng.below(12)).min(bytes.len());
-        match rng.below(8) {
-            0 => drop(bytes.drain(at..end)),
-            1 => {
-                let copy = bytes.get(at..end).unwrap_or(&[]).to_vec();
-                let to = rng.below(bytes.len() + 1);
-                bytes.splice(to..to, copy);
-            }
-            2 => {
-                let from = rng.below(other.len());
-                let to = (from + rng.below(40)).min(other.len());
-                let piece = other.as_bytes().get(from..to).unwrap_or(&[]).to_vec();
-                bytes.splice(at..at, piece);
-            }
-            3 | 4 => lines(rng, &mut bytes),
-            5 => {
-                // Digits are registers, sizes and offsets.
-                let digit = bytes.iter().skip(at).position(u8::is_ascii_digit).map(|i| i + at);
-                if let Some(byte) = digit.and_then(|i| bytes.get_mut(i)) {
-                    *byte = b'0' + rng.below(10) as u8;
-                }
-            }
-            _ => {
-                let piece = rng.pick(PIECES).copied().unwrap_or("");
-                bytes.splice(at..if rng.once_in(2) { at } else { end }, piece.bytes());
-            }
-        }
-    }
+/// A text with some changes.
+fn mutant(rng: &mut Rng, text: &str, other: &str) -> String {
+    let bytes = mutate(rng, text.as_bytes(), other.as_bytes(), &[PIECES, PTX_PIECES]);
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Swaps, repeats or drops lines.
-fn lines(rng: &mut Rng, bytes: &mut Vec<u8>) {
-    let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
-    if lines.is_empty() {
-        return;
-    }
-    let (a, b) = (rng.below(lines.len()), rng.below(lines.len()));
-    match rng.below(3) {
-        0 => lines.swap(a, b),
-        1 => drop(lines.remove(a)),
-        _ => {
-            let line = lines.get(a).cloned().unwrap_or_default();
-            lines.insert(b, line);
-        }
-    }
-    *bytes = lines.concat();
 }
 
 /// Steps that a mutated program may take.
@@ -229,7 +124,7 @@ pub fn run(seed: u64, limit: Duration) -> Summary {
         let text = print_module(&program.module);
         let compiled = caught(|| steps::compile(&program.module, &[], ptxc::Schedule::Off, target)).unwrap_or_default();
         for _ in 0..10 {
-            let mutants = [mutate(&mut rng, &text, &compiled), mutate(&mut rng, &compiled, &text)];
+            let mutants = [mutant(&mut rng, &text, &compiled), mutant(&mut rng, &compiled, &text)];
             let results = [check_ir(&mutants[0], &program, target), check_ptx(&mutants[1], &program, target)];
             for (kind, (mutant, result)) in mutants.into_iter().zip(results).enumerate() {
                 summary.texts[kind] += 1;

@@ -7,32 +7,17 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ptxc_ir::testing::Rng;
 use ptxc_llvm::{Module, bitcode};
 
-/// A small generator of pseudorandom numbers (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-}
-
 /// Changes a file in one to eight places.
-fn damage(random: &mut Random, original: &[u8], others: &[Vec<u8>]) -> Vec<u8> {
+fn damage(random: &mut Rng, original: &[u8], others: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = original.to_vec();
     for _ in 0..=random.below(8) {
         let at = random.below(bytes.len());
         match random.below(10) {
             0..=3 => bytes[at] ^= 1 << random.below(8),
-            4 => bytes[at] = random.next() as u8,
+            4 => bytes[at] = random.bits() as u8,
             5 => {
                 const WORDS: [u32; 6] = [0, u32::MAX, 0x7fff_ffff, 0x8000_0000, 0x0001_0000, 0x00ff_ffff];
                 let word = WORDS[random.below(WORDS.len())].to_le_bytes();
@@ -90,8 +75,7 @@ fn damaged_files_are_refused_or_read() {
             None if seed >= 200 * files.len() as u64 => break,
             _ => {}
         }
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        random.next();
+        let mut random = Rng::new(seed);
         let bytes = damage(&mut random, &files[seed as usize % files.len()], &files);
         let begin = Instant::now();
         let result = std::panic::catch_unwind(|| bitcode::read(&bytes, &mut Module::new()));

@@ -7,19 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ptxc_ir::testing::Rng;
 use ptxc_llvm::{Module, Options, text, translate};
-
-/// A small generator of pseudorandom numbers (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
-}
 
 /// The words of a text, with what stands between them.
 fn words(text: &str) -> Vec<&str> {
@@ -27,7 +16,7 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 /// Exchanges, repeats and drops words and lines.
-fn mutate(random: &mut Random, original: &str, all: &[String]) -> String {
+fn mutate(random: &mut Rng, original: &str, all: &[String]) -> String {
     let mut lines: Vec<String> = original.lines().map(str::to_owned).collect();
     for _ in 0..=random.below(4) {
         let at = random.below(lines.len());
@@ -77,8 +66,7 @@ fn mutated_modules_do_not_panic() {
     let seconds = std::env::var("MUTATE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
     let end = Instant::now() + Duration::from_secs(seconds);
     let all = inputs();
-    let mut random =
-        Random(std::env::var("MUTATE_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(88_172_645_463_325_252));
+    let mut random = Rng::new(std::env::var("MUTATE_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1));
     let (mut tried, mut translated) = (0u64, 0u64);
     while Instant::now() < end {
         let mutant = mutate(&mut random, &all[random_index(tried, all.len())], &all);

@@ -4,6 +4,8 @@
 
 use std::time::{Duration, Instant};
 
+use ptxc_ir::testing::Rng;
+use ptxc_ir::testing::mutation::mutate;
 use ptxc_llvm::model::Module;
 
 /// Text with something of everything.
@@ -66,42 +68,6 @@ const PIECES: &[&str] = &[
     "align 3",
 ];
 
-/// A small generator of numbers (xorshift).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
-}
-
-fn mutated(seed: &[u8], numbers: &mut Numbers) -> Vec<u8> {
-    let mut text = seed.to_vec();
-    for _ in 0..=numbers.below(4) {
-        let at = numbers.below(text.len() + 1);
-        let other = numbers.below(text.len() + 1);
-        match numbers.below(6) {
-            0 => text.truncate(at),
-            1 if at < text.len() => text[at] = numbers.below(256) as u8,
-            2 => drop(text.drain(at.min(other)..at.max(other).min(at.min(other) + 30))),
-            3 => {
-                let (from, to) = (at.min(other), at.max(other).min(at.min(other) + 200));
-                let copy = text[from..to].to_vec();
-                let place = numbers.below(text.len() + 1);
-                text.splice(place..place, copy);
-            }
-            _ => {
-                let piece = PIECES[numbers.below(PIECES.len())].as_bytes();
-                text.splice(at..at, piece.iter().copied());
-            }
-        }
-    }
-    text
-}
-
 #[test]
 fn damaged_text() {
     let seconds = std::env::var("PTXC_MUTATION_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
@@ -113,9 +79,9 @@ fn damaged_text() {
     let mut number = 0u64;
     while Instant::now() < end {
         number += 1;
-        let mut numbers = Numbers(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let seed = SEEDS[numbers.below(SEEDS.len())].as_bytes();
-        let text = mutated(seed, &mut numbers);
+        let mut rng = Rng::new(number);
+        let (at, other) = (rng.below(SEEDS.len()), rng.below(SEEDS.len()));
+        let text = mutate(&mut rng, SEEDS[at].as_bytes(), SEEDS[other].as_bytes(), &[PIECES]);
         let outcome = std::panic::catch_unwind(|| {
             let start = Instant::now();
             let mut module = Module::new();

@@ -3,33 +3,8 @@
 use ptxc_ir::{Extra, Flags, FloatCC, IntCC, MemAttrs, Opcode, Shape, Value};
 
 use super::body::Body;
-
-/// Operations that are defined for all operands, so that their operands may be exchanged.
-const EXCHANGED: &[Opcode] = &[
-    Opcode::Add,
-    Opcode::Sub,
-    Opcode::Mul,
-    Opcode::And,
-    Opcode::Or,
-    Opcode::Xor,
-    Opcode::Smin,
-    Opcode::Smax,
-    Opcode::Umin,
-    Opcode::Umax,
-    Opcode::Umulh,
-    Opcode::Smulh,
-    Opcode::UaddSat,
-    Opcode::SaddSat,
-    Opcode::UsubSat,
-    Opcode::SsubSat,
-    Opcode::Fadd,
-    Opcode::Fsub,
-    Opcode::Fmul,
-    Opcode::Fdiv,
-    Opcode::Fmin,
-    Opcode::Fmax,
-    Opcode::Fma,
-];
+use super::floats::BINARY;
+use super::integers::PLAIN;
 
 impl Body<'_> {
     /// An earlier instruction once more, with its operands exchanged, another operation, condition or none of its flags;
@@ -43,17 +18,13 @@ impl Body<'_> {
             let mut args: Vec<Value> = self.b.func.dfg.args(inst).to_vec();
             let exchanges = self.once_in(2);
             let value = match (data.op.shape(), data.extra) {
-                (Shape::Binary | Shape::Ternary, Extra::None) if EXCHANGED.contains(&data.op) => {
+                // Operations that are defined for all operands, so that these may be exchanged.
+                (Shape::Binary | Shape::Ternary, Extra::None) => {
+                    let Some(others) = alike(data.op) else { continue };
                     if exchanges {
                         args.swap(0, 1);
                     }
-                    let float = data.ty.is_float_like();
-                    let others: Vec<Opcode> = EXCHANGED
-                        .iter()
-                        .copied()
-                        .filter(|op| op.shape() == data.op.shape() && is_float(*op) == float)
-                        .collect();
-                    let op = if self.once_in(3) { self.pick(&others, data.op) } else { data.op };
+                    let op = if self.once_in(3) { self.pick(others, data.op) } else { data.op };
                     self.emit(op, Flags::EMPTY, data.ty, &args, Extra::None)
                 }
                 (Shape::IntCompare, Extra::IntCC(cc)) => {
@@ -87,6 +58,7 @@ impl Body<'_> {
     }
 }
 
-fn is_float(op: Opcode) -> bool {
-    matches!(op, Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fdiv | Opcode::Fmin | Opcode::Fmax | Opcode::Fma)
+/// Operations that may stand for one.
+fn alike(op: Opcode) -> Option<&'static [Opcode]> {
+    [PLAIN, BINARY, &[Opcode::Fma]].into_iter().find(|list| list.contains(&op))
 }

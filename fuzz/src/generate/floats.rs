@@ -4,7 +4,8 @@ use ptxc_ir::{Extra, Flags, FloatCC, FloatKind, Opcode, Type, Value};
 
 use super::body::Body;
 
-const BINARY: &[Opcode] = &[
+/// Operations of two operands; some are more frequent.
+pub const BINARY: &[Opcode] = &[
     Opcode::Fadd,
     Opcode::Fadd,
     Opcode::Fsub,
@@ -39,7 +40,8 @@ const NARROW: &[FloatKind] = &[
 ];
 
 impl Body<'_> {
-    fn float_type(&mut self) -> Type {
+    /// A scalar float type.
+    pub fn float_type(&mut self) -> Type {
         let floats = std::mem::take(&mut self.floats);
         let ty = self.pick(&floats, Type::F32);
         self.floats = floats;
@@ -146,7 +148,7 @@ impl Body<'_> {
     }
 
     /// A whole number as a constant.
-    fn small(&mut self, ty: Type, number: i32) -> Value {
+    pub fn small(&mut self, ty: Type, number: i32) -> Value {
         let kind = ty.float_kind().unwrap_or(FloatKind::F32);
         let bits = ptxc_interp::float::from_int(kind, number as u128, 128, true, Default::default());
         self.b.bits(ty, bits.into())

@@ -17,12 +17,14 @@ impl Body<'_> {
         }
         let features = *self.features;
         let loops = self.control.loops < MOST_LOOPS;
-        match self.rng.below(8) {
+        match self.rng.below(10) {
             0..=2 if features.branches => self.branch(),
             3 | 4 if features.loops && loops => self.repeat(),
             5 if features.switches => self.switch(),
             6 if features.switches && loops => self.machine(),
             7 if features.tangles && loops => self.tangle(),
+            8 if features.dense_switches => self.dense_switch(),
+            9 if features.short_branches => self.short_branch(),
             _ => return false,
         }
         true
@@ -107,6 +109,86 @@ impl Body<'_> {
                 let args = self.operands(&types);
                 self.jump(merge, &args);
             }
+            self.rejoin(before);
+        }
+        self.enter(merge, scope);
+    }
+
+    /// A branch around one or two operations and perhaps a store, on one side or both.
+    fn short_branch(&mut self) {
+        let condition = self.condition(false);
+        let ty = self.any_type();
+        let (before, scope) = (self.control, self.scope.len());
+        let both = self.once_in(2);
+        let mut arms = vec![self.block(&[])];
+        let merge = self.block(&[ty]);
+        let old = self.operand(ty);
+        if both {
+            arms.push(self.block(&[]));
+            self.br(condition, (arms[0], &[]), (arms[1], &[]));
+        } else {
+            self.br(condition, (arms[0], &[]), (merge, &[old]));
+        }
+        for block in arms {
+            self.enter(block, scope);
+            self.inside(false);
+            for _ in 0..self.rng.below(3) {
+                self.integer();
+            }
+            if self.features.memory && self.once_in(2) {
+                self.access();
+            }
+            let value = self.operand(ty);
+            self.jump(merge, &[value]);
+            self.rejoin(before);
+        }
+        self.enter(merge, scope);
+    }
+
+    /// A switch with a row of cases: most choose a constant, some do something.
+    fn dense_switch(&mut self) {
+        let ty = self.pick(&[Type::I32, Type::I32, Type::I64, Type::I8, Type::I16], Type::I32);
+        let count = 4 + self.rng.below(20) as i64;
+        let value = self.operand(ty);
+        let mut value = if self.once_in(4) { value } else { self.masked(value, 31) };
+        let low = self.pick(&[0, 0, 1, -3, 60, 100], 0);
+        if low != 0 {
+            let low = self.int(ty, low);
+            value = self.op(Opcode::Add, &[value, low]);
+        }
+        let result = self.int_type();
+        let all = mask(ty.scalar_bits());
+        let (before, scope) = (self.control, self.scope.len());
+        let merge = self.block(&[result]);
+        let (mut targets, mut calls): (Vec<Block>, Vec<(u128, BlockCall)>) = (Vec::new(), Vec::new());
+        let plain = self.once_in(2);
+        for case in 0..count {
+            if self.once_in(10) {
+                continue;
+            }
+            let call = if plain || self.once_in(2) {
+                let constant = self.constant(result);
+                self.b.func.dfg.block_call(merge, &[constant])
+            } else if self.once_in(3) && !targets.is_empty() {
+                let block = self.pick(&targets, merge);
+                self.b.func.dfg.block_call(block, &[])
+            } else {
+                let block = self.block(&[]);
+                targets.push(block);
+                self.b.func.dfg.block_call(block, &[])
+            };
+            calls.push(((low + case) as u128 & all, call));
+        }
+        let default = self.block(&[]);
+        targets.push(default);
+        let default = self.b.func.dfg.block_call(default, &[]);
+        self.b.switch(value, default, calls);
+        for block in targets {
+            self.enter(block, scope);
+            self.inside(false);
+            self.integer();
+            let value = self.operand(result);
+            self.jump(merge, &[value]);
             self.rejoin(before);
         }
         self.enter(merge, scope);

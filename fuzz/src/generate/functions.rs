@@ -412,6 +412,11 @@ fn kernel(module: &mut Module, rng: &mut Rng, features: &Features, facts: &Facts
         input.attrs.noalias = true;
         input.attrs.readonly = true;
     }
+    if features.noalias {
+        for buffer in sig.params.iter_mut().filter(|_| rng.once_in(2)) {
+            buffer.attrs.noalias = true;
+        }
+    }
     let mut passed = Vec::new();
     for _ in 0..2 + rng.below(3) {
         let from = if rng.once_in(3) && !floats.is_empty() { &floats } else { &ints };

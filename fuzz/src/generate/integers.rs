@@ -4,7 +4,8 @@ use ptxc_ir::{Extra, Flags, IntCC, Opcode, Type, Value};
 
 use super::body::{Body, mask};
 
-const PLAIN: &[Opcode] = &[
+/// Defined for all operands; some are more frequent.
+pub const PLAIN: &[Opcode] = &[
     Opcode::Add,
     Opcode::Add,
     Opcode::Sub,
@@ -155,12 +156,7 @@ impl Body<'_> {
     fn overflow(&mut self, ty: Type) -> Value {
         let op = self.pick(OVERFLOW, Opcode::UaddOverflow);
         let (a, b) = (self.operand(ty), self.operand(ty));
-        let inst = self.b.inst(op, Flags::EMPTY, ty, &[a, b], Extra::None);
-        let (sum, lost) = (self.b.func.dfg.result(inst, 0), self.b.func.dfg.result(inst, 1));
-        if self.is_uniform(a) && self.is_uniform(b) {
-            self.uniform.insert(sum);
-            self.uniform.insert(lost);
-        }
+        let (sum, lost) = self.overflows(op, a, b);
         self.keep(lost);
         sum
     }
@@ -248,8 +244,7 @@ impl Body<'_> {
             ],
             (Opcode::Add, Opcode::SaddOverflow, Flags::NSW),
         );
-        let inst = self.b.inst(check, Flags::EMPTY, ty, &[a, b], Extra::None);
-        let lost = self.b.func.dfg.result(inst, 1);
+        let (_, lost) = self.overflows(check, a, b);
         let result = self.emit(op, flags, ty, &[a, b], Extra::None);
         self.select(lost, other, result)
     }

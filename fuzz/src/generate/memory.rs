@@ -21,13 +21,13 @@ pub const COMMUTATIVE: &[AtomicOp] = &[
 
 impl Body<'_> {
     /// One of the areas that satisfy the condition.
-    fn area(&mut self, fits: impl Fn(&Area) -> bool) -> Option<Area> {
+    pub fn area(&mut self, fits: impl Fn(&Area) -> bool) -> Option<Area> {
         let found: Vec<Area> = self.areas.iter().copied().filter(fits).collect();
         self.rng.pick(&found).copied()
     }
 
     /// The address of `size` bytes in an area and what it is a multiple of.
-    fn address(&mut self, area: &Area, size: u64, aligned: bool) -> (Value, u64) {
+    pub fn address(&mut self, area: &Area, size: u64, aligned: bool) -> (Value, u64) {
         let size = size.max(1);
         let step = if aligned { size.next_power_of_two().min(16) } else { 1 };
         let room = area.size.saturating_sub(size) / step + 1;

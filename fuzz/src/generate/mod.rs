@@ -5,6 +5,7 @@
 //! in bounds of memory that is initialized, writes go to memory of the thread's own or are atomics whose order does not
 //! show, barriers stand where all threads come, loops end. NaNs are replaced by one before their bits are seen.
 
+mod adjacent;
 mod body;
 mod calls;
 mod echoes;
@@ -14,6 +15,7 @@ mod flow;
 mod functions;
 mod integers;
 mod memory;
+mod narrowing;
 mod patterns;
 mod statements;
 mod threads;

@@ -1,6 +1,6 @@
 //! Shapes of code that selection looks for, with the small deviations that it must not overlook.
 
-use ptxc_ir::{Extra, Flags, IntCC, Opcode, Type, Value};
+use ptxc_ir::{IntCC, Opcode, Type, Value};
 
 use super::body::Body;
 
@@ -8,7 +8,7 @@ impl Body<'_> {
     /// One pattern, its result kept. False when none is wanted.
     pub fn pattern(&mut self) -> bool {
         let f = *self.features;
-        let value = match self.rng.below(7) {
+        let value = match self.rng.below(10) {
             0 if f.byte_shuffles => self.bytes(),
             1 if f.logic_trees => self.logic(),
             2 if f.dot_products => self.dot_product(),
@@ -16,6 +16,9 @@ impl Body<'_> {
             4 if f.packed_halves => self.packed(),
             5 if f.bit_fields => self.field(),
             6 if f.comparisons => self.comparison(),
+            7 if f.conversions => self.converted(),
+            8 if f.pairs => self.paired(),
+            9 if f.many_words => self.many_words(),
             _ => return false,
         };
         self.keep(value);
@@ -113,8 +116,7 @@ impl Body<'_> {
         let mut last = self.int(ty, 0);
         for _ in 0..2 + self.rng.below(2) {
             let (a, b) = (self.operand(ty), self.operand(ty));
-            let inst = self.b.inst(carries, Flags::EMPTY, ty, &[a, b], Extra::None);
-            let (mut sum, mut lost) = (self.b.func.dfg.result(inst, 0), self.b.func.dfg.result(inst, 1));
+            let (mut sum, mut lost) = self.overflows(carries, a, b);
             if let Some(carry) = carry {
                 let carry = self.convert(Opcode::Zext, carry, ty);
                 let with = self.op(op, &[sum, carry]);
@@ -142,7 +144,20 @@ impl Body<'_> {
         let ops: &[Opcode] = if float {
             &[Opcode::Fadd, Opcode::Fmul, Opcode::Fmin, Opcode::Fmax, Opcode::Fsub]
         } else {
-            &[Opcode::Add, Opcode::Sub, Opcode::Smin, Opcode::Umax, Opcode::Mul, Opcode::SaddSat, Opcode::Xor]
+            &[
+                Opcode::Add,
+                Opcode::Sub,
+                Opcode::Smin,
+                Opcode::Smax,
+                Opcode::Umin,
+                Opcode::Umax,
+                Opcode::Mul,
+                Opcode::SaddSat,
+                Opcode::UaddSat,
+                Opcode::SsubSat,
+                Opcode::UsubSat,
+                Opcode::Xor,
+            ]
         };
         let (first, second) = (self.pick(ops, ops[0]), self.pick(ops, ops[0]));
         let x = self.op(first, &[a, b]);

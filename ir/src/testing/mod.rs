@@ -7,6 +7,7 @@
 mod functions;
 mod instructions;
 mod items;
+pub mod mutation;
 mod samples;
 mod types;
 

@@ -344,18 +344,8 @@ impl Reader<'_, '_> {
         }
         later.filled.push(id);
         let attributes = self.attributes(record, value(12))?;
-        let section = section(record, &later.sections, value(5))?;
-        let comdat = comdat(record, &later.comdats, value(11))?;
-        let align = alignment(record, value(4))?;
-        let global = &mut self.module.globals[id];
-        global.align = align;
-        global.section = section;
-        global.comdat = comdat;
-        global.visibility = visibility(value(6));
-        global.unnamed_address = unnamed_address(value(8));
-        global.dll_storage = value(10) != 0;
-        global.dso_local = value(13) != 0;
-        global.kind = GlobalKind::Variable(Variable {
+        self.describe(record, later, id, [4, 5, 6, 8, 10, 11, 13].map(value))?;
+        self.module.globals[id].kind = GlobalKind::Variable(Variable {
             constant: value(1) & 1 != 0,
             thread_local: value(7) != 0,
             externally_initialized: value(9) != 0,
@@ -363,6 +353,26 @@ impl Reader<'_, '_> {
             attributes,
         });
         later.missing.push((id, Missing::Initializer, value(2)));
+        Ok(())
+    }
+
+    /// Gives a variable or a function what both may have: alignment, section, visibility, whether its address matters,
+    /// storage in a DLL, comdat, and whether it stays in its object.
+    fn describe(
+        &mut self,
+        record: &Record,
+        later: &Later,
+        id: GlobalId,
+        [align, section, visible, unnamed, dll, comdat, local]: [u64; 7],
+    ) -> Result<(), ReadError> {
+        let global = &mut self.module.globals[id];
+        global.align = alignment(record, align)?;
+        global.section = one_of(record, "section", &later.sections, section)?;
+        global.comdat = one_of(record, "comdat", &later.comdats, comdat)?.into();
+        global.visibility = visibility(visible);
+        global.unnamed_address = unnamed_address(unnamed);
+        global.dll_storage = dll != 0;
+        global.dso_local = local != 0;
         Ok(())
     }
 
@@ -409,20 +419,11 @@ impl Reader<'_, '_> {
         later.filled.push(id);
         let attributes: PackedOption<AttributesId> = self.attributes(record, value(4))?;
         let attributes = self.typed_attributes(attributes, ty);
-        let section = section(record, &later.sections, value(6))?;
-        let comdat = comdat(record, &later.comdats, value(12))?;
-        let align = alignment(record, value(5))?;
-        let gc = value(8).checked_sub(1).and_then(|index| later.collectors.get(usize::try_from(index).ok()?)).copied();
-        let global = &mut self.module.globals[id];
-        global.align = align;
-        global.section = section;
-        global.comdat = comdat;
-        global.visibility = visibility(value(7));
-        global.unnamed_address = unnamed_address(value(9));
-        global.dll_storage = value(11) != 0;
-        global.dso_local = value(15) != 0;
+        self.describe(record, later, id, [5, 6, 7, 9, 11, 12, 15].map(value))?;
+        let gc = one_of(record, "collector", &later.collectors, value(8))?;
         let convention = CallingConvention(value(1) as u32);
-        global.kind = GlobalKind::Function(Box::new(Function { convention, attributes, gc, ..Function::default() }));
+        self.module.globals[id].kind =
+            GlobalKind::Function(Box::new(Function { convention, attributes, gc, ..Function::default() }));
         for (what, index) in [(Missing::Prologue, 10), (Missing::Prefix, 13), (Missing::Personality, 14)] {
             later.missing.push((id, what, value(index)));
         }
@@ -546,16 +547,11 @@ fn merge(known: &crate::model::Global, linkage: Linkage, defines: bool) -> Merge
     }
 }
 
-fn section(record: &Record, sections: &[Name], number: u64) -> Result<Option<Name>, ReadError> {
+/// One of a list of what records before have named, by its index plus one; 0 is none.
+fn one_of<T: Copy>(record: &Record, what: &str, list: &[T], number: u64) -> Result<Option<T>, ReadError> {
     let Some(index) = number.checked_sub(1) else { return Ok(None) };
-    let found = usize::try_from(index).ok().and_then(|index| sections.get(index));
-    found.map(|name| Some(*name)).ok_or_else(|| record.error(format!("there is no section {number}")))
-}
-
-fn comdat(record: &Record, comdats: &[ComdatId], number: u64) -> Result<PackedOption<ComdatId>, ReadError> {
-    let Some(index) = number.checked_sub(1) else { return Ok(None.into()) };
-    let found = usize::try_from(index).ok().and_then(|index| comdats.get(index));
-    found.map(|id| (*id).into()).ok_or_else(|| record.error(format!("there is no comdat {number}")))
+    let found = usize::try_from(index).ok().and_then(|index| list.get(index));
+    found.map(|one| Some(*one)).ok_or_else(|| record.error(format!("there is no {what} {number}")))
 }
 
 /// An alignment in bytes, of which the file has one more than the logarithm; 0 is none.

@@ -178,6 +178,11 @@ impl TypeTable {
         }
     }
 
+    /// The types with these numbers.
+    fn mentions(&mut self, module: &mut Module, record: &Record, numbers: &[u64]) -> Result<Vec<TypeId>, ReadError> {
+        numbers.iter().map(|number| self.mention(module, record, *number)).collect()
+    }
+
     fn define(
         &mut self,
         module: &mut Module,
@@ -245,12 +250,9 @@ impl TypeTable {
             code::TARGET => return self.define_target(module, record, number, name),
             unknown => return Err(record.error(format!("there is no kind of type with number {unknown}"))),
         };
-        let parts: Vec<u64> = record.values.iter().skip(first).copied().collect();
-        let mut ids = Vec::with_capacity(parts.len());
-        for part in &parts {
-            ids.push(self.mention(module, record, *part)?);
-        }
-        let parts: Vec<u32> = parts.into_iter().map(|part| part as u32).collect();
+        let named = record.values.get(first..).unwrap_or_default();
+        let ids = self.mentions(module, record, named)?;
+        let parts: Vec<u32> = named.iter().map(|part| *part as u32).collect();
         let flag = record.get(0).unwrap_or(0) != 0;
         let id = match record.code {
             code::STRUCT => module.types.structure(flag, &ids),
@@ -273,9 +275,7 @@ impl TypeTable {
                 if record.code == code::NAMED_STRUCT {
                     module.types.define(structure, flag, &ids);
                 }
-                let entry = self.entry(id, &parts);
-                self.entries[number as usize] = Some(entry);
-                return Ok(());
+                id
             }
         };
         self.place(record, number, id, &parts)
@@ -293,10 +293,7 @@ impl TypeTable {
         let Some(count) = count else {
             return Err(record.error("a type of a target has fewer parameters than it says"));
         };
-        let mut types = Vec::with_capacity(count);
-        for part in &record.values[1..=count] {
-            types.push(self.mention(module, record, *part)?);
-        }
+        let types = self.mentions(module, record, &record.values[1..=count])?;
         let words: Vec<u32> = record.values[count + 1..].iter().map(|word| *word as u32).collect();
         let text = module.names.intern(&std::mem::take(name));
         let id = module.types.target(text, &types, &words);

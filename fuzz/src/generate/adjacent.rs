@@ -1,0 +1,101 @@
+//! Accesses of neighbouring elements, as unrolled loops leave them: what may become wider accesses, and what forbids it.
+
+use ptxc_ir::{Extra, Flags, MemAttrs, MemType, Opcode, Type, Value};
+
+use super::body::{Area, Body};
+
+/// Most elements.
+const MOST: usize = 8;
+
+impl Body<'_> {
+    /// Loads from neighbouring elements, an operation on each, and stores to neighbouring elements of the same memory or
+    /// of other. False when there is no memory.
+    pub fn adjacent(&mut self) -> bool {
+        let mut types = vec![Type::I32, Type::I32, Type::I32, Type::I64, Type::I16, Type::I8];
+        types.extend(self.floats.iter().copied());
+        let ty = self.pick(&types, Type::I32);
+        let count = 2 + self.rng.below(MOST - 1) as u64;
+        let room = count * ty.size();
+        let from = self.area(|a| a.size >= room);
+        let to = self.area(|a| a.private && a.size >= room);
+        let (Some(from), Some(to)) = (from, to) else { return false };
+        let (loads, stores) = (self.elements(&from, ty, count), self.elements(&to, ty, count));
+        let order = self.order(count as usize);
+        let together = self.once_in(2);
+        let operation = self.pick(&[Opcode::Add, Opcode::Xor, Opcode::Mul, Opcode::Sub], Opcode::Add);
+        let other = self.operand(ty);
+        let mut late: Vec<(usize, Value)> = Vec::new();
+        for place in order {
+            let (Some(load), Some(store)) = (loads.get(place).copied(), stores.get(place).copied()) else { continue };
+            let mut value = self.b.load(ty, load.0, MemAttrs::aligned(load.1));
+            self.loaded.insert(value);
+            if !self.once_in(3) {
+                let operation = if ty.is_float() { Opcode::Fadd } else { operation };
+                value = self.op(operation, &[value, other]);
+            }
+            if self.once_in(4) {
+                self.keep(value);
+            }
+            if together {
+                late.push((place, value));
+            } else {
+                self.put(value, store);
+            }
+        }
+        if self.once_in(4) {
+            late.reverse();
+        }
+        for (place, value) in late {
+            if let Some(store) = stores.get(place).copied() {
+                self.put(value, store);
+            }
+        }
+        true
+    }
+
+    fn put(&mut self, value: Value, (at, align): (Value, u64)) {
+        let value = self.settled(value);
+        let mem = MemAttrs { volatile: self.once_in(24), ..MemAttrs::aligned(align) };
+        self.b.store(value, at, mem);
+    }
+
+    /// The numbers of elements in the order of their accesses: upwards, or nearly so; some may be left out.
+    fn order(&mut self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        let (a, b) = (self.rng.below(count), self.rng.below(count));
+        match self.rng.below(6) {
+            0 => order.reverse(),
+            1 => order.swap(a, b),
+            2 => drop(order.remove(a)),
+            3 => order.insert(a, b),
+            _ => {}
+        }
+        order
+    }
+
+    /// Addresses of consecutive elements in an area, and what each is a multiple of.
+    fn elements(&mut self, area: &Area, ty: Type, count: u64) -> Vec<(Value, u64)> {
+        let size = ty.size();
+        let slots = (area.size - count * size) / size + 1;
+        if self.once_in(2) || !slots.is_power_of_two() {
+            // One address and distances in bytes.
+            let aligned = !self.features.unaligned || !self.once_in(4);
+            let (base, align) = self.address(area, count * size, aligned);
+            let known = |bytes: u64| if bytes == 0 { align } else { align.min(1 << bytes.trailing_zeros()) };
+            return (0..count).map(|i| (self.offset(base, i * size), known(i * size).min(16))).collect();
+        }
+        // An index for each, as a loop's copies have it.
+        let index = self.index(slots);
+        let extend = self.pick(&[Opcode::Zext, Opcode::Sext], Opcode::Zext);
+        let flags = if self.features.flags { Flags::NSW | Flags::NUW } else { Flags::EMPTY };
+        let over = Extra::Gep(MemType::Value(ty));
+        (0..count)
+            .map(|i| {
+                let step = self.int(Type::I32, i as i64);
+                let index = self.emit(Opcode::Add, flags, Type::I32, &[index, step], Extra::None);
+                let index = self.convert(extend, index, Type::I64);
+                (self.emit(Opcode::Gep, Flags::EMPTY, Type::INVALID, &[area.base, index], over.clone()), size)
+            })
+            .collect()
+    }
+}
