@@ -23,7 +23,7 @@ use groups::Groups;
 use operation::Operation;
 pub use operation::{BarrierPlace, Combine, ElementType, Signal, Work};
 
-use crate::memory::{Accessor, Bytes, Claimed, Extent, Fault, Memory, NO_THREAD, Use};
+use crate::memory::{Accessor, Bytes, Claimed, Extent, Fault, Kind, Memory, NO_THREAD, Use};
 
 /// Polls of one phase by one thread without any change after which it counts as never complete.
 const PATIENCE: u64 = 1 << 17;
@@ -490,6 +490,7 @@ impl Asynchronous {
         who: &Accessor,
     ) -> Result<bool, Trouble> {
         memory.note_barrier(place, who)?;
+        memory.look(Kind::Atomic);
         let tracked = self.tracked(place)?;
         tracked.owner = *who;
         if tracked.barrier.test(phase)? {

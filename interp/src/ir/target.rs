@@ -305,7 +305,7 @@ pub fn execute(
     let written = match flow {
         Flow::Next => active,
         Flow::Executed(mask) => mask,
-        Flow::Meet | Flow::Barrier(_) | Flow::Cluster | Flow::Again => 0,
+        Flow::Meet | Flow::Barrier(_) | Flow::Cluster => 0,
         _ => return Err(Stop::new("control flow of target operations is not interpreted")),
     };
     for (index, slot, _) in &op.results {

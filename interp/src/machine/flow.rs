@@ -25,8 +25,6 @@ pub enum Flow {
     Barrier(u8),
     /// They wait at the barrier of the cluster.
     Cluster,
-    /// They execute it again when others have had a turn.
-    Again,
 }
 
 impl Flow {

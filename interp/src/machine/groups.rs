@@ -2,11 +2,12 @@
 //!
 //! The group at the lowest position runs first, deeper calls before what follows the call, so that lanes that parted
 //! meet again at the first place that all reach. Groups at the same position of the same frame become one. A group
-//! that runs very long alone lets others have a turn: lanes may wait for each other.
+//! that looks very long at memory that others may write lets them have a turn: it may wait for them. One that merely
+//! computes for long is waited for, so that lanes stay together as far as they can.
 
 use super::Link;
 
-/// Steps that a group runs while others could, before they have a turn.
+/// Steps, in turns that look at memory, that a group runs while others could, before they do.
 const PATIENCE: u64 = 1 << 11;
 
 /// What a group does.
@@ -47,7 +48,7 @@ pub struct Group {
 pub struct Groups {
     /// In no order.
     pub list: Vec<Group>,
-    /// Steps since groups last changed other than by running.
+    /// Steps of turns that looked at memory, since groups last changed other than by running.
     pub alone: u64,
     turn: usize,
 }
@@ -119,8 +120,8 @@ impl Groups {
         self.list.iter().filter(|g| g.frame == frame && g.pc > pc).map(|g| g.pc).min().unwrap_or(u32::MAX)
     }
 
-    /// Counts steps that a group has done.
-    pub fn ran(&mut self, steps: u32) {
+    /// Counts steps of a turn in which a group has looked at memory.
+    pub fn looked(&mut self, steps: u32) {
         self.alone += u64::from(steps);
     }
 

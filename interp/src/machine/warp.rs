@@ -71,7 +71,7 @@ impl<V: Default> Warp<V> {
         let code = engine.code(function)?;
         let first_place = engine.first_place(code);
         let mut values = std::mem::take(&mut self.frames.get_mut(frame).values);
-        let before = *left;
+        let (before, looks) = (*left, world.memory.looks());
         let mut active = mask;
         let flow = loop {
             if *left == 0 {
@@ -98,19 +98,16 @@ impl<V: Default> Warp<V> {
             }
         };
         let done = before - *left;
-        self.groups.ran(done);
+        if world.memory.looks() != looks {
+            self.groups.looked(done);
+        }
         world.outcome.steps += u64::from(done);
         world.outcome.lane_steps += u64::from(done) * u64::from(mask.count_ones());
         self.frames.get_mut(frame).values = values;
         self.groups.list[index].pc = pc;
         match flow? {
             None => Ok(()),
-            Some(flow) => {
-                if flow == Flow::Again {
-                    *left = 0;
-                }
-                self.follow(engine, index, active, flow, world)
-            }
+            Some(flow) => self.follow(engine, index, active, flow, world),
         }
     }
 
@@ -148,7 +145,7 @@ impl<V: Default> Warp<V> {
             }
             Flow::Barrier(number) => self.groups.list[index].state = State::Barrier(number),
             Flow::Cluster => self.groups.list[index].state = State::Cluster,
-            Flow::Next | Flow::Goto(_) | Flow::Switch(_) | Flow::Again => {}
+            Flow::Next | Flow::Goto(_) | Flow::Switch(_) => {}
         }
         Ok(())
     }

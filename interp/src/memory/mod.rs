@@ -188,6 +188,7 @@ pub struct Memory {
     blocks: Vec<BlockMemory>,
     fill: u8,
     races: bool,
+    looks: u64,
 }
 
 impl Memory {
@@ -201,6 +202,7 @@ impl Memory {
             blocks: Vec::new(),
             fill,
             races,
+            looks: 0,
         }
     }
 
@@ -354,12 +356,25 @@ impl Memory {
         self.region(access.space, access.address, who.slot).ok_or_else(|| out_of_bounds(access, None))
     }
 
+    /// How often threads have read what others may be about to write: atomics, volatile accesses, mbarrier objects.
+    #[inline]
+    pub fn looks(&self) -> u64 {
+        self.looks
+    }
+
+    /// Notes that a thread reads memory.
+    #[inline]
+    pub(crate) fn look(&mut self, kind: Kind) {
+        self.looks += u64::from(kind == Kind::Atomic);
+    }
+
     /// Reads at most 16 bytes.
     ///
     /// # Errors
     /// Any [`Fault`].
     #[inline]
     pub fn load(&mut self, access: &Access, who: &Accessor, kind: Kind) -> Result<Loaded, Fault> {
+        self.look(kind);
         let (region, address) = self.locate(access, who)?;
         let block = self.block(region, address, who).ok_or_else(|| out_of_bounds(access, None))?;
         let Some(loaded) = block.load(address, access.size) else { return Err(out_of_bounds(access, Some(block))) };

@@ -113,6 +113,7 @@ impl Memory {
     /// [`Memory::load`].
     #[inline]
     pub fn load_wave(&mut self, wave: &Wave<'_>, out: &mut [u64; LANES]) -> u32 {
+        self.look(wave.kind);
         if wave.space == Space::Local {
             return sized!(wave, load_own(self, wave, out));
         }
