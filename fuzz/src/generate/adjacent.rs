@@ -94,7 +94,7 @@ impl Body<'_> {
                 let step = self.int(Type::I32, i as i64);
                 let index = self.emit(Opcode::Add, flags, Type::I32, &[index, step], Extra::None);
                 let index = self.convert(extend, index, Type::I64);
-                (self.emit(Opcode::Gep, Flags::EMPTY, Type::INVALID, &[area.base, index], over.clone()), size)
+                (self.emit(Opcode::Gep, Flags::EMPTY, Type::INVALID, &[area.base, index], over), size)
             })
             .collect()
     }

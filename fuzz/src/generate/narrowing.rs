@@ -13,7 +13,7 @@ impl Body<'_> {
         match self.rng.below(5) {
             0 => self.clamped(),
             1 => self.whole(),
-            2 => self.from_integer(),
+            2 => self.integer_as_float(),
             3 => self.unit(),
             _ => self.shortened(),
         }
@@ -75,7 +75,7 @@ impl Body<'_> {
     }
 
     /// An integer, of which some bits may be known, made a float.
-    fn from_integer(&mut self) -> Value {
+    fn integer_as_float(&mut self) -> Value {
         let ty = self.float_type();
         let int = self.pick(&[Type::I8, Type::I16, Type::I32, Type::I64], Type::I32);
         let value = self.operand(int);
