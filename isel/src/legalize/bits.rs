@@ -246,7 +246,12 @@ impl Context<'_> {
     pub fn permute(&mut self, a: Value, b: Value, selector: i64) -> Value {
         if let (Some(x), Some(y)) = (self.func.dfg.as_bits(a), self.func.dfg.as_bits(b)) {
             let source = x | y << 32;
-            let byte = |i: u32| (source >> (8 * ((selector >> (4 * i)) & 7))) & 0xff;
+            let byte = |i: u32| {
+                let nibble = selector >> (4 * i);
+                let byte = (source >> (8 * (nibble & 7))) & 0xff;
+                // The upper bit of a nibble asks for the byte's sign.
+                if nibble & 8 == 0 { byte } else { 0xff * (byte >> 7) }
+            };
             let result = (0..4).fold(0, |acc, i| acc | byte(i) << (8 * i));
             return self.bits(Type::I32, result);
         }

@@ -39,6 +39,8 @@ pub(super) struct Context<'m> {
     pub widths: SecondaryMap<Value, (u8, u8)>,
     /// Extensions made in the present block: value, width, signed → result.
     pub extensions: FxHashMap<(Value, u32, bool), Value>,
+    /// Words that pairs of 16-bit lanes lie in, as seen in the present block: pair → word.
+    pub words: FxHashMap<Value, Value>,
     /// What the target cannot do.
     pub errors: Vec<SelectError>,
 }
@@ -58,6 +60,7 @@ impl<'m> Context<'m> {
             parts: PartMap::default(),
             widths: SecondaryMap::new(),
             extensions: FxHashMap::default(),
+            words: FxHashMap::default(),
             errors: Vec::new(),
         }
     }

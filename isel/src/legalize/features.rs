@@ -24,6 +24,10 @@ pub(super) struct Features {
     pub half_min_max: bool,
     /// `add`, `sub`, `mul`, `fma` on pairs of f32 (9.7.3).
     pub f32x2: bool,
+    /// `add`, `min`, `max` on pairs of 16-bit integers (9.7.1.1).
+    pub short_pairs: bool,
+    /// `add.sat` on pairs of 16-bit integers and on `u32`; `add`, `sub`, `min`, `max` on four bytes (9.7.1.1).
+    pub byte_quads: bool,
     /// `ex2` and `tanh` on f16 (9.7.4.9), `tanh.approx.f32`.
     pub half_approx: bool,
     /// Threads of a warp have program counters of their own: barriers in divergent control flow (9.7.15.1).
@@ -82,6 +86,8 @@ impl Features {
             bf16: has(target, "add.bf16", &[HALF; 3]),
             half_min_max: has(target, "min.f16", &[HALF; 3]),
             f32x2: crate::regs::has_f32x2(target),
+            short_pairs: has(target, "add.u16x2", &[WORD; 3]),
+            byte_quads: has(target, "add.u8x4", &[WORD; 3]),
             half_approx: has(target, "ex2.approx.f16", &[HALF; 2]),
             // No instruction tells: `ptxas` takes such code for every target.
             independent_threads: target.sm() >= 70,
@@ -116,7 +122,7 @@ impl Features {
         match scalar.float_kind() {
             Some(FloatKind::F16 | FloatKind::Bf16) => true,
             Some(FloatKind::F32) => self.f32x2,
-            _ => false,
+            _ => scalar == Type::I16,
         }
     }
 
@@ -181,6 +187,16 @@ impl Features {
             Fma | Fmin | Fmax | Fminimum | Fmaximum => self.bf16_fma,
             Fcmp => self.bf16 && !vector,
             Fexp2 | Ftanh => self.bf16 && flags.contains(Flags::AFN),
+            _ => false,
+        }
+    }
+
+    /// Whether an integer operation on `<2 x i16>` is one instruction.
+    pub fn pair_op_16(&self, op: Opcode) -> bool {
+        use Opcode::*;
+        match op {
+            Add | Smin | Smax | Umin | Umax => self.short_pairs,
+            UaddSat | SaddSat => self.byte_quads,
             _ => false,
         }
     }
@@ -254,9 +270,11 @@ mod tests {
                 (f.elect, "elect"),
                 (f.atomic_bf16, "atomic bf16"),
                 (f.atomic128, "atomic 128"),
+                (f.short_pairs, "u16x2"),
                 (f.f32x2, "f32x2"),
                 (f.wide_memory, "256 bits"),
                 (f.fp4, "fp4"),
+                (f.byte_quads, "u8x4"),
             ];
             all.iter().filter(|(has, _)| *has).map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
         };
@@ -269,10 +287,11 @@ mod tests {
             ("sm_75", ", ex2.f16"),
             ("sm_80", ", fma.bf16, min.f16, redux"),
             ("sm_89", ", fp8"),
-            ("sm_90", ", bf16, elect, atomic bf16, atomic 128"),
+            ("sm_90", ", bf16, elect, atomic bf16, atomic 128, u16x2"),
             ("sm_100", ", f32x2, 256 bits"),
             ("sm_100a", ", fp4"),
             ("sm_103f", ""),
+            ("sm_120f", ", u8x4"),
         ];
         for (target, more) in steps {
             expected += more;

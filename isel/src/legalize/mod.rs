@@ -33,6 +33,7 @@ mod narrow_int;
 mod operations;
 mod parts;
 mod predicates;
+mod short_pairs;
 mod types;
 mod vectors;
 mod wide_int;

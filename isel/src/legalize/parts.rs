@@ -3,8 +3,8 @@
 //! * An integer of 2 to 64 bits other than 16, 32, 64 is one *container* (`i32` or `i64`) with unspecified upper bits.
 //! * An integer of 65 to 128 bits is two `i64` limbs, low first, the upper bits of the high one unspecified.
 //! * A narrow float is its bits, as an 8-bit integer.
-//! * A vector is the parts of its lanes in order, except that lanes of f16, bf16 (and f32 where the target computes on
-//!   pairs) come in pairs, `<2 x T>`, with a scalar for an odd last lane.
+//! * A vector is the parts of its lanes in order, except that lanes of i16, f16, bf16 (and f32 where the target computes
+//!   on pairs) come in pairs, `<2 x T>`, with a scalar for an odd last lane.
 //!
 //! This file decides the representation; operations on it are in the files beside it.
 

@@ -22,6 +22,7 @@ impl Context<'_> {
         }
         for block in order {
             self.extensions.clear();
+            self.words.clear();
             let mut next = self.func.layout.first_inst(*block);
             if Some(*block) == entry
                 && let Some(first) = next
@@ -171,6 +172,9 @@ impl Context<'_> {
         if legal && !ty.is_vector() && (ty != Type::I1 || logic) {
             return;
         }
+        if op.shape() != Shape::BinaryOverflow && self.visit_short_pairs(inst) {
+            return;
+        }
         let pair = ty.scalar().with_lanes(2);
         if ty.is_float_like() && self.features.paired(ty.scalar()) && self.features.float_op(op, flags, pair) {
             if !legal {
@@ -247,6 +251,13 @@ impl Context<'_> {
             let parts: Parts = a.iter().zip(&b).map(|(a, b)| self.select_part(args[0], *a, *b)).collect();
             self.set_parts(self.func.dfg.result(inst, 0), &parts);
             self.func.layout.remove_inst(inst);
+            return;
+        }
+        let by_pairs = match data.extra {
+            Extra::IntCC(cc) => self.compare_short_pairs(inst, cc),
+            _ => data.op == Opcode::Select && self.select_pairs(inst),
+        };
+        if by_pairs {
             return;
         }
         let scalar = data.ty.scalar();

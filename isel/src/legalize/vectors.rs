@@ -3,7 +3,7 @@
 use ptxc_ir::{Extra, Flags, Inst, IntCC, Opcode, Type, Value};
 
 use super::context::Context;
-use super::parts::{Lane, Lanes};
+use super::parts::{Lane, Lanes, Parts};
 
 impl Context<'_> {
     /// `vector`, `extract`, `insert`, `shuffle`, `splat` and `reduce.*`.
@@ -36,8 +36,7 @@ impl Context<'_> {
                 self.shuffle_lanes(data.ty, args[0], args[1], &self.func.dfg.masks[mask].clone())
             }
             _ => {
-                let lanes = self.lanes_of(args[0]);
-                let lane = self.reduce(data.op, data.flags, data.ty.scalar(), &lanes);
+                let lane = self.reduce(data.op, data.flags, data.ty, args[0]);
                 smallvec::smallvec![lane]
             }
         };
@@ -112,7 +111,8 @@ impl Context<'_> {
     }
 
     /// Folds lanes into one: in order for float sums and products that may not be reassociated, as a tree otherwise.
-    fn reduce(&mut self, op: Opcode, flags: Flags, scalar: Type, lanes: &[Lane]) -> Lane {
+    fn reduce(&mut self, op: Opcode, flags: Flags, ty: Type, vector: Value) -> Lane {
+        let scalar = ty.scalar();
         use Opcode::*;
         let binary = match op {
             ReduceAdd => Add,
@@ -133,13 +133,15 @@ impl Context<'_> {
         };
         let in_order = matches!(op, ReduceFadd | ReduceFmul) && !flags.contains(Flags::REASSOC);
         if in_order {
+            let lanes = self.lanes_of(vector);
             let mut acc = lanes[0];
             for lane in &lanes[1..] {
                 acc = self.lane_binary(binary, flags, scalar, acc, *lane);
             }
             return acc;
         }
-        let mut level = Lanes::from_slice(lanes);
+        let parts = self.reduce_pairs(binary, flags, ty, vector);
+        let mut level = self.lanes_from_parts(ty, &parts);
         while level.len() > 1 {
             level = level
                 .chunks(2)
@@ -150,5 +152,26 @@ impl Context<'_> {
                 .collect();
         }
         level[0]
+    }
+
+    /// The parts of a vector, its pairs of lanes folded into one where the target has the operation on pairs.
+    fn reduce_pairs(&mut self, op: Opcode, flags: Flags, ty: Type, vector: Value) -> Parts {
+        let mut parts = self.parts_of(vector);
+        let pair = ty.scalar().with_lanes(2);
+        let has = match ty.scalar() {
+            Type::I16 => self.features.pair_op_16(op) || matches!(op, Opcode::And | Opcode::Or | Opcode::Xor),
+            scalar => self.features.paired(scalar) && self.features.float_op(op, flags, pair),
+        };
+        while has && parts.len() > 1 && self.ty(parts[1]) == pair {
+            let mut next = Parts::new();
+            for two in parts.chunks(2) {
+                match *two {
+                    [a, b] if self.ty(b) == pair => next.push(self.value(op, flags, pair, &[a, b], Extra::None)),
+                    _ => next.extend_from_slice(two),
+                }
+            }
+            parts = next;
+        }
+        parts
     }
 }

@@ -27,6 +27,7 @@ mod generated {
     pub(super) const I16: Type = Type::I16;
     pub(super) const I32: Type = Type::I32;
     pub(super) const I64: Type = Type::I64;
+    pub(super) const I16X2: Type = Type::I16.with_lanes(2);
     pub(super) const F16: Type = Type::F16;
     pub(super) const BF16: Type = Type::BF16;
     pub(super) const TF32: Type = Type::TF32;
@@ -228,6 +229,18 @@ impl generated::rules::Context for Lower<'_> {
 
     fn scaled_u32(&mut self, inst: Inst) -> Option<(Value, i64)> {
         self.scaled(inst, Opcode::Zext)
+    }
+
+    fn pair_lane(&mut self, inst: Inst) -> Option<(Value, i64)> {
+        let data = &self.ir.dfg.insts[inst];
+        let pair = data.ty.is_vector() && data.ty.lanes() == 2 && data.ty.scalar_bits() == 16;
+        if data.op != Opcode::Extract || !pair {
+            return None;
+        }
+        let vector = self.arg(inst, 0);
+        // Of a constant the lane is a constant.
+        let index = self.const_i64(self.arg(inst, 1)).filter(|n| matches!(n, 0 | 1))?;
+        self.ir.dfg.as_const(vector).is_none().then_some((vector, index))
     }
 
     fn nonzero(&mut self, inst: Inst) -> bool {
