@@ -97,6 +97,16 @@ impl Context<'_> {
         atom
     }
 
+    /// The string as words, where each is a whole register or half of one.
+    pub fn whole_words(&mut self, mut string: BitString) -> Option<SmallVec<[Value; 4]>> {
+        let whole = |atom: &Atom| atom.bits.is_multiple_of(32) && atom.offset.is_multiple_of(32);
+        if !string.atoms.iter().all(whole) {
+            return None;
+        }
+        let count = string.atoms.iter().map(|atom| atom.bits / 32).sum::<u32>();
+        Some((0..count).map(|_| self.take_bits(&mut string, 32)).collect())
+    }
+
     /// Takes the next `bits` bits (at most 64) as an integer in their container, upper bits unspecified.
     pub fn take_bits(&mut self, string: &mut BitString, bits: u32) -> Value {
         let mut pieces: SmallVec<[Atom; 4]> = SmallVec::new();

@@ -37,6 +37,11 @@ impl Context<'_> {
         if !from.is_vector() && self.is_legal_pair(from, to) && !special {
             return;
         }
+        if let Some(parts) = self.convert_byte_words(data.op, args[0], to) {
+            self.set_parts(self.func.dfg.result(inst, 0), &parts);
+            self.func.layout.remove_inst(inst);
+            return;
+        }
         let lanes = self.lanes_of(args[0]);
         if is_narrow(from.scalar()) || is_narrow(to.scalar()) {
             let lanes = self.convert_narrow_floats(data.op, data.flags, from.scalar(), to.scalar(), &lanes);

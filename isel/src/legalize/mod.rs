@@ -13,6 +13,7 @@
 mod atomics;
 mod bits;
 mod boundary;
+mod byte_words;
 mod cleanup;
 mod context;
 mod control;

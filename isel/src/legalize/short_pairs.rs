@@ -207,7 +207,7 @@ impl Context<'_> {
     }
 
     /// A word as a pair of integers.
-    fn word_pair(&mut self, word: Value) -> Value {
+    pub fn word_pair(&mut self, word: Value) -> Value {
         self.word_as(word, PAIR)
     }
 

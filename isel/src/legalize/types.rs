@@ -172,7 +172,7 @@ impl Context<'_> {
         if legal && !ty.is_vector() && (ty != Type::I1 || logic) {
             return;
         }
-        if op.shape() != Shape::BinaryOverflow && self.visit_short_pairs(inst) {
+        if op.shape() != Shape::BinaryOverflow && (self.visit_short_pairs(inst) || self.visit_byte_words(inst)) {
             return;
         }
         let pair = ty.scalar().with_lanes(2);

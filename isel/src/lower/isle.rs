@@ -118,6 +118,41 @@ impl Lower<'_> {
     }
 }
 
+impl Lower<'_> {
+    /// The word whose byte a 32-bit value is, extended by zeros or by its sign, and where the byte begins.
+    fn byte_of_word(&self, value: Value, signed: bool) -> Option<(Value, i64)> {
+        let inst = self.pure_def(value)?;
+        let op = self.ir.dfg.insts[inst].op;
+        let (extension, shift) = if signed { (Opcode::Sext, Opcode::Ashr) } else { (Opcode::Zext, Opcode::Lshr) };
+        let a = self.arg(inst, 0);
+        if op == extension && self.ty(a) == Type::I8 {
+            let narrow = self.pure_def(a)?;
+            let from = self.arg(narrow, 0);
+            let cut = self.ir.dfg.insts[narrow].op == Opcode::Trunc && self.ty(from) == Type::I32;
+            return cut.then(|| self.shifted_byte(from));
+        }
+        if self.ty(value) != Type::I32 {
+            return None;
+        }
+        match op {
+            Opcode::And if !signed && self.const_i64(self.arg(inst, 1)) == Some(255) => Some(self.shifted_byte(a)),
+            _ if op == shift && self.const_i64(self.arg(inst, 1)) == Some(24) => Some((a, 24)),
+            _ => None,
+        }
+    }
+
+    /// What a value's lowest byte is of: of the word that is shifted right by whole bytes, or of the value.
+    fn shifted_byte(&self, value: Value) -> (Value, i64) {
+        let shifted = || {
+            let inst = self.pure_def(value)?;
+            let is_shift = matches!(self.ir.dfg.insts[inst].op, Opcode::Lshr | Opcode::Ashr);
+            let by = self.const_i64(self.arg(inst, 1)).filter(|by| matches!(by, 8 | 16 | 24))?;
+            is_shift.then(|| (self.arg(inst, 0), by))
+        };
+        shifted().unwrap_or((value, 0))
+    }
+}
+
 /// Position and length of a bit field.
 #[derive(Clone, Copy)]
 pub(super) struct Field(i64, i64);
@@ -229,6 +264,33 @@ impl generated::rules::Context for Lower<'_> {
 
     fn scaled_u32(&mut self, inst: Inst) -> Option<(Value, i64)> {
         self.scaled(inst, Opcode::Zext)
+    }
+
+    fn infinity(&mut self) -> Operand {
+        Operand::F32(f32::INFINITY.to_bits())
+    }
+
+    fn float_to_16(&mut self, ty: Type) -> Option<Type> {
+        match ty.float_kind()? {
+            FloatKind::F16 | FloatKind::Bf16 => (ty.lanes() <= 2).then_some(ty),
+            _ => (ty == Type::F32).then_some(ty),
+        }
+    }
+
+    fn const_zero(&mut self, value: Value) -> Option<Value> {
+        (self.word_constant(value)? == 0).then_some(value)
+    }
+
+    fn has_flag_nnan(&mut self, inst: Inst) -> bool {
+        self.flags(inst).contains(Flags::NNAN)
+    }
+
+    fn unsigned_byte(&mut self, value: Value) -> Option<(Value, i64)> {
+        self.byte_of_word(value, false)
+    }
+
+    fn signed_byte(&mut self, value: Value) -> Option<(Value, i64)> {
+        self.byte_of_word(value, true)
     }
 
     fn pair_lane(&mut self, inst: Inst) -> Option<(Value, i64)> {

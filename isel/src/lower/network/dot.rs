@@ -1,4 +1,5 @@
-//! Sums of products of bytes as `dp4a` (PTX ISA 9.7.1, dp4a), in whatever order they are added.
+//! Sums of products of bytes as `dp4a` (PTX ISA 9.7.1, dp4a), and of absolute differences of bytes as `vabsdiff4` (9.7.20),
+//! in whatever order they are added.
 
 use ptxc_ir::{Inst, Opcode, Type, Value};
 use smallvec::SmallVec;
@@ -11,18 +12,29 @@ use crate::lower::{Lower, Uses};
 /// Most terms of a sum that are looked at together; the sum of further ones is a term.
 const MAX_TERMS: usize = 32;
 
+/// What a group adds up.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::lower) enum Kind {
+    /// Products, by `dp4a`.
+    Products,
+    /// Absolute differences, by `vabsdiff4`.
+    Differences,
+}
+
 /// A sum with products of bytes in it.
 #[derive(Clone)]
 pub(in crate::lower) struct Dot {
-    /// Each one `dp4a`, added to what is before.
+    /// Each one instruction, added to what is before.
     pub groups: SmallVec<[Group; 2]>,
     /// The other terms.
     pub rest: SmallVec<[Term; 4]>,
 }
 
-/// Up to four products.
+/// Up to four products or differences.
 #[derive(Clone)]
 pub(in crate::lower) struct Group {
+    /// What it adds up.
+    pub kind: Kind,
     /// Whether the bytes of each side are signed.
     pub signed: [bool; 2],
     /// The words of both sides.
@@ -49,13 +61,15 @@ struct Factor {
 
 #[derive(Clone, Copy)]
 struct Product {
+    kind: Kind,
     factors: [Factor; 2],
     term: Term,
 }
 
 impl Lower<'_> {
-    /// The sum that an addition is, with its cost, when products of bytes in it become `dp4a`.
-    pub(super) fn dot(&self, inst: Inst, plans: &Plans) -> Option<(Dot, u32)> {
+    /// The sum that an addition is, when products or differences of bytes in it become one instruction; with its cost, and
+    /// what taking the bytes out of words costs without, where the network does not count that.
+    pub(super) fn dot(&self, inst: Inst, plans: &Plans) -> Option<(Dot, u32, u32)> {
         let data = &self.ir.dfg.insts[inst];
         if data.op != Opcode::Add || data.ty != Type::I32 || self.env.target.sm() < 61 {
             return None;
@@ -63,7 +77,7 @@ impl Lower<'_> {
         let mut products: SmallVec<[Product; 8]> = SmallVec::new();
         let mut rest: SmallVec<[Term; 4]> = SmallVec::new();
         for value in self.terms(inst, plans) {
-            match self.product(value, plans) {
+            match self.product(value, plans).or_else(|| self.byte_difference(value, plans)) {
                 Some(product) => products.push(product),
                 None => rest.push(self.other_term(value, plans)),
             }
@@ -71,7 +85,8 @@ impl Lower<'_> {
         if products.len() < 2 {
             return None;
         }
-        products.sort_by_key(|p| (p.factors.map(|f| f.signed), p.factors.map(|f| order(f.word)), p.factors[0].at));
+        products
+            .sort_by_key(|p| (p.kind, p.factors.map(|f| f.signed), p.factors.map(|f| order(f.word)), p.factors[0].at));
         let mut groups: SmallVec<[Group; 2]> = SmallVec::new();
         let mut at = 0;
         while at < products.len() {
@@ -87,7 +102,8 @@ impl Lower<'_> {
             return None;
         }
         let cost = self.dot_cost(&groups, &rest, plans);
-        Some((Dot { groups, rest }, cost))
+        let differences = products.iter().filter(|p| p.kind == Kind::Differences).count() as u32;
+        Some((Dot { groups, rest }, cost, 2 * differences * INSTRUCTION))
     }
 
     /// The terms of a sum: what is added, through additions that only this sum wants.
@@ -135,7 +151,36 @@ impl Lower<'_> {
         }
         let swap = (!x.signed, order(x.word)) > (!y.signed, order(y.word));
         let factors = if swap { [y, x] } else { [x, y] };
-        Some(Product { factors, term: Term::Product(a, b) })
+        Some(Product { kind: Kind::Products, factors, term: Term::Product(a, b) })
+    }
+
+    /// `|a - b|` of two bytes that are extended alike, which only the sum wants. The difference of bytes has no overflow.
+    fn byte_difference(&self, value: Value, plans: &Plans) -> Option<Product> {
+        let (signed, a, b) = self.absolute_operands(value)?;
+        let (mut x, mut y) = (self.factor(a, plans)?, self.factor(b, plans)?);
+        if x.either {
+            x.signed = y.signed;
+        }
+        if y.either {
+            y.signed = x.signed;
+        }
+        // The larger of two signed bytes is not the larger of two unsigned words. Constants alone are nothing to look at.
+        let computed = matches!(x.word, Word::Of(..)) || matches!(y.word, Word::Of(..));
+        if x.signed != y.signed || (x.signed && !signed) || !computed {
+            return None;
+        }
+        let factors = if order(x.word) > order(y.word) { [y, x] } else { [x, y] };
+        Some(Product { kind: Kind::Differences, factors, term: Term::Value(value) })
+    }
+
+    /// The operands of an absolute difference that is computed for one use in this block, and whether of signed numbers.
+    fn absolute_operands(&self, value: Value) -> Option<(bool, Value, Value)> {
+        let inst = self.single_use(value)?;
+        if self.ir.dfg.insts[inst].op != Opcode::Abs {
+            return self.absolute_difference(inst);
+        }
+        let sub = self.single_use(self.arg(inst, 0))?;
+        (self.ir.dfg.insts[sub].op == Opcode::Sub).then(|| (true, self.arg(sub, 0), self.arg(sub, 1)))
     }
 
     /// A value that is a byte, extended.
@@ -169,7 +214,7 @@ impl Lower<'_> {
         let ways = [None, Some(0), Some(1)].into_iter().filter_map(|side| self.words(members, side));
         let cost = |words: &[WordPlan; 2]| words[0].instructions() + words[1].instructions();
         let words = ways.min_by_key(cost).unwrap_or_else(|| [0, 1].map(|_| WordPlan::Ready(Word::Constant(0))));
-        Group { signed: members[0].factors.map(|f| f.signed), words }
+        Group { kind: members[0].kind, signed: members[0].factors.map(|f| f.signed), words }
     }
 
     fn words(&self, members: &[Product], kept: Option<usize>) -> Option<[WordPlan; 2]> {
@@ -177,7 +222,12 @@ impl Lower<'_> {
         let mut taken = 0u8;
         for (index, product) in members.iter().enumerate() {
             let place = kept.map_or(index, |side| usize::from(product.factors[side].at));
-            if taken >> place & 1 == 1 || kept.is_some_and(|s| product.factors[s].word != members[0].factors[s].word) {
+            // What stands in the other places is multiplied by zero; of differences there may be no others.
+            let spoils = members[0].kind == Kind::Differences && kept.is_some() && members.len() < 4;
+            if spoils
+                || taken >> place & 1 == 1
+                || kept.is_some_and(|s| product.factors[s].word != members[0].factors[s].word)
+            {
                 return None;
             }
             taken |= 1 << place;
@@ -186,7 +236,6 @@ impl Lower<'_> {
             }
         }
         if let Some(side) = kept {
-            // What stands in the other places is multiplied by zero.
             let word = members[0].factors[side].word;
             sides[side] = [0, 1, 2, 3].map(|at| Byte::Of(word, at));
         }
@@ -243,9 +292,10 @@ fn order(word: Word) -> (u32, u32) {
 
 /// How many of the first products go into one group: those of the same words together, as far as there are.
 fn group_length(products: &[Product]) -> usize {
+    let kind = products[0].kind;
     let signs = products[0].factors.map(|f| f.signed);
     let words = products[0].factors.map(|f| f.word);
-    let alike = |p: &&Product| p.factors.map(|f| f.signed) == signs;
+    let alike = |p: &&Product| p.kind == kind && p.factors.map(|f| f.signed) == signs;
     let kin = products.iter().take_while(alike).take_while(|p| p.factors.map(|f| f.word) == words).take(4).count();
     if kin > 1 { kin } else { products.iter().take_while(alike).take(4).count() }
 }

@@ -6,7 +6,7 @@ use ptxc_targets::{Tok, tok};
 use smallvec::SmallVec;
 
 use super::bytes::{self, Word, WordPlan};
-use super::dot::{Dot, Term};
+use super::dot::{Dot, Kind, Term};
 use super::{Plan, Source};
 use crate::lower::Lower;
 use crate::rules::Pattern;
@@ -161,7 +161,17 @@ impl Lower<'_> {
         for group in &dot.groups {
             let [a, b] = [0, 1].map(|side| Operand::Use(self.emit_word(&group.words[side])));
             let kind = group.signed.map(|signed| if signed { tok::S32 } else { tok::U32 });
-            sum = self.emit_sum(&[tok::DP4A, kind[0], kind[1]], &[a, b, sum]);
+            sum = match group.kind {
+                Kind::Products => self.emit_sum(&[tok::DP4A, kind[0], kind[1]], &[a, b, sum]),
+                Kind::Differences => {
+                    // It takes no immediate.
+                    let sum = match sum {
+                        Operand::Imm(bits) => Operand::Use(self.load_immediate(RegClass::B32, bits)),
+                        other => other,
+                    };
+                    self.emit_sum(&[tok::VABSDIFF4, tok::U32, kind[0], kind[1], tok::ADD], &[a, b, sum])
+                }
+            };
         }
         sum.used().unwrap_or_else(|| self.new_reg(RegClass::B32))
     }

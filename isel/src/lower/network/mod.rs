@@ -192,8 +192,8 @@ impl Lower<'_> {
             plan = Some(Plan::Bytes(arranged));
             cost = price;
         }
-        if let Some((dot, price)) = self.dot(inst, plans)
-            && price < cost
+        if let Some((dot, price, saved)) = self.dot(inst, plans)
+            && price < cost + saved
         {
             plan = Some(Plan::Dot(Box::new(dot)));
             cost = price;
