@@ -66,6 +66,7 @@ patterns! {
     Dp4aMixed "dp4a.mixed" "src/lower/network/emit.rs" "Sums of products of signed and unsigned bytes.";
     Dp4aChain "dp4a.chain" "src/lower/network/emit.rs" "Sums of more than one such instruction.";
     Dp4aProduct "dp4a.product" "src/lower/network/emit.rs" "Sums with a product beside those of bytes.";
+    SadBytes "sad.bytes" "src/lower/network/emit.rs" "Sums of absolute differences of bytes.";
     LoadExtended "load.extended" "src/lower/memory.rs" "A load that extends what it reads.";
     CvtPacked "cvt.packed" "src/lower/bundles.rs" "A conversion between pairs.";
 }

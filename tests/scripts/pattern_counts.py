@@ -45,7 +45,7 @@ def kernel(body):
     for ret, name, args in re.findall(r"call (<[^>]*>|\S+) (@llvm[\w.]+)\(([^)]*)\)", text):
         if name not in declared:
             declared.add(name)
-            types = ", ".join(re.match(r"(<[^>]*>|\S+)", a.strip()).group(1) for a in args.split(","))
+            types = ", ".join(re.findall(r"(<[^>]*>|\S+) (?:<[^>]*>|[^,]+)(?:, |$)", args))
             out.append(f"declare {ret} {name}({types})")
     out.append("define ptx_kernel void @k(ptr addrspace(1) noalias %in, ptr addrspace(1) noalias %out) {")
     out.append("%tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()")

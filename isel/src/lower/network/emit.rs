@@ -72,6 +72,7 @@ impl Lower<'_> {
     fn note_dot(&mut self, dot: &Dot) {
         for group in &dot.groups {
             self.note(match group.signed {
+                _ if group.kind == Kind::Differences => Pattern::SadBytes,
                 [false, false] => Pattern::Dp4aUnsigned,
                 [true, true] => Pattern::Dp4aSigned,
                 _ => Pattern::Dp4aMixed,
