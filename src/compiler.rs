@@ -574,6 +574,7 @@ impl<'a> Session<'a> {
                 ptxc_scheduling::Mode::Latency
             }
             Schedule::Random(seed) => ptxc_scheduling::Mode::Random(seed),
+            Schedule::Level if self.options.opt_level >= OptLevel::O2 => ptxc_scheduling::Mode::Latency,
             Schedule::Off | Schedule::Level => ptxc_scheduling::Mode::Source,
         };
         if mode == ptxc_scheduling::Mode::Source {

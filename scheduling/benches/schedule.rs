@@ -1,2 +1,96 @@
-//! Placeholder; see the benches of the list scheduler.
-fn main() {}
+//! How long a block of so many instructions takes to schedule: loads, arithmetic and stores in the proportions of an
+//! unrolled loop, over eight parameters of which some are `noalias`, with a barrier every 500 instructions.
+
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use ptxc_mir::{
+    FuncKind, Function, FunctionBuilder, GroupKind, Linkage, MemoryRef, Module, Object, Operand, RegClass, Signature,
+    Terminator, VReg,
+};
+use ptxc_scheduling::{Context, Mode, Options, run};
+
+const SIZES: [usize; 3] = [5_000, 10_000, 50_000];
+
+fn block(module: &mut Module, count: usize) -> Function {
+    let mut intern = |text: &str| module.opcodes.intern_text(text).unwrap();
+    let (load, store, barrier) = (intern("ld.global.b32"), intern("st.global.b32"), intern("bar.sync"));
+    let (fma, wide, add) = (intern("fma.rn.f32"), intern("mul.wide.s32"), intern("add.s64"));
+    let param = intern("ld.param.u64");
+    let name = module.symbols.intern("block");
+    let mut func = Function::new(name, FuncKind::Kernel, Linkage::Visible, Signature::default());
+    let entry = func.new_block();
+    let mut seed = 1u32;
+    let mut random = move |bound: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) as usize % bound
+    };
+    let mut accesses = Vec::new();
+    let mut builder = FunctionBuilder::new(&mut func);
+    builder.switch_to(entry);
+    let bases: Vec<VReg> = (0..8)
+        .map(|index| {
+            let base = builder.vreg(RegClass::B64);
+            let address = [Operand::Open(GroupKind::Address, 1), Operand::Param(index, 0)];
+            builder.emit(param, &[Operand::Def(base), address[0], address[1]]);
+            base
+        })
+        .collect();
+    let mut floats: Vec<VReg> = Vec::new();
+    let mut made = 8;
+    while made < count {
+        let object = random(8);
+        let (scaled, address) = (builder.vreg(RegClass::B64), builder.vreg(RegClass::B64));
+        let index = builder.vreg(RegClass::B32);
+        builder.copy(index, *floats.last().unwrap_or(&index));
+        builder.emit(wide, &[Operand::Def(scaled), Operand::Use(index), Operand::Imm(4)]);
+        builder.emit(add, &[Operand::Def(address), Operand::Use(scaled), Operand::Use(bases[object])]);
+        for offset in 0..4 {
+            let value = builder.vreg(RegClass::B32);
+            let inst = builder.inst(load).def(value).address(address, offset * 4).finish();
+            accesses.push((inst, object));
+            floats.push(value);
+        }
+        for _ in 0..8 {
+            let value = builder.vreg(RegClass::B32);
+            let recent = floats.len().saturating_sub(24);
+            let mut pick = || Operand::Use(floats[recent + random(floats.len() - recent)]);
+            let operands = [Operand::Def(value), pick(), pick(), pick()];
+            builder.emit(fma, &operands);
+            floats.push(value);
+        }
+        let inst = builder.inst(store).address(address, 16).used(floats[floats.len() - 1]).finish();
+        accesses.push((inst, object));
+        made += 16;
+        if made % 512 == 8 {
+            builder.emit(barrier, &[Operand::Imm(0)]);
+        }
+    }
+    builder.terminate(Terminator::Ret { uniform: false });
+    for (inst, object) in accesses {
+        let object = if object < 5 { Object::NoAlias(object as u32) } else { Object::Parameters };
+        func.memory[inst] = MemoryRef { objects: [object, Object::Unknown], constant: false };
+    }
+    func
+}
+
+fn schedule(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("schedule");
+    group.sample_size(20);
+    let options = Options { mode: Mode::Latency, registers: Some(128), check: false };
+    for count in SIZES {
+        let mut module = Module::new("sm_90".parse().unwrap());
+        let func = block(&mut module, count);
+        let context = Context::new(&module);
+        group.throughput(Throughput::Elements(count as u64));
+        group.bench_with_input(BenchmarkId::from_parameter(count), &func, |bencher, func| {
+            bencher.iter_batched_ref(
+                || func.clone(),
+                |func| run(func, &context, &options).unwrap(),
+                BatchSize::LargeInput,
+            );
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, schedule);
+criterion_main!(benches);

@@ -82,6 +82,15 @@ pub struct Summary {
     pub peak_after: u32,
 }
 
+impl Summary {
+    /// Adds what a block came to.
+    fn keep(&mut self, timeline: &Timeline, critical_path: u32) {
+        self.cycles_after += u64::from(timeline.cycles);
+        self.peak_after = self.peak_after.max(timeline.peak);
+        self.critical_path += u64::from(critical_path);
+    }
+}
+
 /// What scheduling asks of a module; computed once for all its functions.
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -181,16 +190,20 @@ fn by_latency(func: &mut Function, context: &Context, options: &Options) -> Resu
     let (mut nodes, mut order): (Vec<Node>, Vec<Inst>) = (Vec::new(), Vec::new());
     for (index, old) in before.iter().enumerate() {
         let block = func.layout[index];
+        summary.cycles_before += u64::from(old.cycles);
+        if cannot_gain(old, limit) {
+            summary.keep(old, old.cycles);
+            continue;
+        }
         order.clear();
         list.enter(func, block);
         builder.each_region(func, block, |graph| {
             nodes.clear();
             list.region(func, graph, &mut nodes);
             let may_sink = |inst| may_sink(func, context, &facts, &uses, inst);
-            sink.region(graph, &nodes, AHEAD, may_sink, &mut order);
+            let ahead = if old.peak > limit { 0 } else { AHEAD };
+            sink.region(graph, &nodes, ahead, may_sink, &mut order);
         });
-        summary.cycles_before += u64::from(old.cycles);
-        summary.critical_path += u64::from(list.critical_path());
         if options.check {
             check(func, &facts, block, &func.blocks[block].insts, &order)?;
         }
@@ -202,10 +215,15 @@ fn by_latency(func: &mut Function, context: &Context, options: &Options) -> Resu
         } else {
             old
         };
-        summary.cycles_after += u64::from(kept.cycles);
-        summary.peak_after = summary.peak_after.max(kept.peak);
+        summary.keep(kept, list.critical_path());
     }
     Ok(summary)
+}
+
+/// Whether no order of a block is worth it, as far as its timeline tells: it waits for nothing, and has enough registers.
+fn cannot_gain(old: &Timeline, limit: u32) -> bool {
+    let issue: u32 = old.slots.iter().map(|slot| u32::from(slot.timing.issue)).sum();
+    old.peak <= limit && u64::from(issue) * 100 + 400 > u64::from(old.cycles) * 97
 }
 
 /// How many registers may be live. What the function needs as it is sets the measure: latency is bought with a few more
