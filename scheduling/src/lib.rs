@@ -16,6 +16,7 @@ pub mod checker;
 mod draw;
 pub mod facts;
 pub mod graph;
+pub mod groups;
 pub mod list;
 pub mod live;
 pub mod machine;
@@ -183,7 +184,7 @@ fn by_latency(func: &mut Function, context: &Context, options: &Options) -> Resu
     let peak = before.iter().map(|timeline| timeline.peak).max().unwrap_or(0);
     let limit = options.registers.unwrap_or_else(|| register_limit(func, &context.machine, peak));
     let mut builder = Builder::new(&facts);
-    let mut list = List::new(&context.machine, &liveness, limit);
+    let mut list = List::new(&context.machine, &context.facts, &liveness, limit);
     let mut sink = Sink::default();
     let uses = count_uses(func);
     let mut summary = Summary { peak_before: peak, ..Summary::default() };

@@ -5,7 +5,9 @@
 //! live than the limit, it is in *pressure* mode: the instruction that frees most goes first, or the next in source
 //! order, whatever it has to wait for. The mode is chosen anew for every instruction.
 
+use crate::facts::ModuleFacts;
 use crate::graph::{Graph, Kind, Node};
+use crate::groups::Groups;
 use crate::live::{Liveness, Pressure};
 use crate::machine::Machine;
 use ptxc_mir::{Block, Function, Inst};
@@ -20,6 +22,7 @@ const WINDOW: usize = 24;
 #[derive(Debug)]
 pub struct List<'a> {
     machine: &'a Machine,
+    facts: &'a ModuleFacts,
     liveness: &'a Liveness,
     /// The most registers to be live at once.
     limit: u32,
@@ -33,6 +36,7 @@ pub struct List<'a> {
     ready: Vec<BinaryHeap<(u32, Reverse<Node>)>>,
     busy: [u32; Unit::COUNT],
     now: u32,
+    groups: Groups,
     /// Joins that are done, before what follows them is looked at.
     joins: Vec<Node>,
     /// The longest way through a region, in cycles.
@@ -63,9 +67,10 @@ fn distance(timing: Option<Timing>, kind: Kind) -> u32 {
 
 impl<'a> List<'a> {
     /// A scheduler that keeps at most `limit` registers live where it can.
-    pub fn new(machine: &'a Machine, liveness: &'a Liveness, limit: u32) -> List<'a> {
+    pub fn new(machine: &'a Machine, facts: &'a ModuleFacts, liveness: &'a Liveness, limit: u32) -> List<'a> {
         List {
             machine,
+            facts,
             liveness,
             limit,
             pressure: Pressure::default(),
@@ -75,6 +80,7 @@ impl<'a> List<'a> {
             ready: vec![BinaryHeap::new(); Unit::COUNT],
             busy: [0; Unit::COUNT],
             now: 0,
+            groups: Groups::default(),
             joins: Vec::new(),
             critical: 0,
         }
@@ -107,6 +113,7 @@ impl<'a> List<'a> {
         self.ready.iter_mut().for_each(BinaryHeap::clear);
         self.busy = [0; Unit::COUNT];
         self.now = 0;
+        self.groups.clear();
         for node in 0..graph.len() as Node {
             let timing = graph.inst(node).map(|inst| self.machine.timing(func, inst));
             let waits_for = graph.preds(node).len() as u32;
@@ -125,19 +132,24 @@ impl<'a> List<'a> {
         self.critical += longest;
         for node in 0..graph.len() as Node {
             if self.nodes[node as usize].waits_for == 0 {
-                self.release(graph, node);
+                self.release(func, graph, node);
             }
         }
     }
 
     /// All predecessors of a node are done.
-    fn release(&mut self, graph: &Graph, node: Node) {
+    fn release(&mut self, func: &Function, graph: &Graph, node: Node) {
         self.joins.push(node);
         while let Some(node) = self.joins.pop() {
             let state = self.nodes[node as usize];
-            if state.timing.is_some() {
+            if let Some(inst) = graph.inst(node) {
+                // What it waits for was begun before it.
+                let awaited = self.groups.awaited(self.facts, func, inst);
+                let state = &mut self.nodes[node as usize];
+                state.ready_at = state.ready_at.max(awaited);
                 self.free.insert(node);
-                self.pending.push(Reverse((state.ready_at, node)));
+                let ready_at = state.ready_at;
+                self.pending.push(Reverse((ready_at, node)));
                 continue;
             }
             for edge in graph.succs(node) {
@@ -219,13 +231,15 @@ impl<'a> List<'a> {
         let start = self.now.max(state.ready_at).max(self.busy[timing.unit.index()]);
         self.busy[timing.unit.index()] = start + u32::from(timing.interval);
         self.now = start + u32::from(timing.issue);
+        let end = start + u32::from(timing.latency);
+        self.groups.begin(self.facts, func, inst, timing.class.is_asynchronous(), end);
         self.pressure.step(func, inst);
         for edge in graph.succs(node) {
             let next = &mut self.nodes[edge.node as usize];
             next.ready_at = next.ready_at.max(start + distance(state.timing, edge.kind));
             next.waits_for -= 1;
             if next.waits_for == 0 {
-                self.release(graph, edge.node);
+                self.release(func, graph, edge.node);
             }
         }
     }

@@ -1,11 +1,12 @@
 //! When the instructions of a block would issue, by the model of one warp that has the multiprocessor for itself: in
 //! order, each when its sources and its unit are there.
 
-use crate::facts::{Chains, ModuleFacts};
+use crate::facts::ModuleFacts;
+use crate::groups::Groups;
 use crate::live::{Liveness, Pressure};
 use crate::machine::Machine;
 use cranelift_entity::SecondaryMap;
-use ptxc_mir::{Block, Function, Inst, Operand, VReg};
+use ptxc_mir::{Block, Function, Inst, VReg};
 use ptxc_targets::timing::{Timing, Unit};
 
 /// An instruction in a timeline.
@@ -42,15 +43,21 @@ pub struct Clock<'a> {
     /// When each register is there, and in which timeline it was written.
     ready: SecondaryMap<VReg, (u32, u32)>,
     round: u32,
+    groups: Groups,
 }
-
-/// Chains of asynchronous operations that a wait ends.
-const GROUPS: [Chains; 4] = [Chains::COPY_GROUP, Chains::BULK_GROUP, Chains::WGMMA, Chains::TENSOR_REGISTERS];
 
 impl<'a> Clock<'a> {
     /// A clock for one function.
     pub fn new(machine: &'a Machine, facts: &'a ModuleFacts, liveness: &'a Liveness) -> Clock<'a> {
-        Clock { machine, facts, liveness, pressure: Pressure::default(), ready: SecondaryMap::new(), round: 0 }
+        Clock {
+            machine,
+            facts,
+            liveness,
+            pressure: Pressure::default(),
+            ready: SecondaryMap::new(),
+            round: 0,
+            groups: Groups::default(),
+        }
     }
 
     /// The timeline of a block whose instructions are in the order `order`. What comes from other blocks is there at
@@ -59,19 +66,17 @@ impl<'a> Clock<'a> {
         self.round += 1;
         self.pressure.enter(func, self.liveness, block);
         let mut busy = [0u32; Unit::COUNT];
-        let mut complete = [0u32; GROUPS.len()];
+        self.groups.clear();
         let mut now = 0u32;
         let mut slots = Vec::with_capacity(order.len());
         for &inst in order {
             let timing = self.machine.timing(func, inst);
             let mut start = now.max(busy[timing.unit.index()]);
             func.for_each_use(inst, |reg| start = start.max(self.ready(reg)));
-            start = start.max(self.awaited(func, inst, &complete));
+            start = start.max(self.groups.awaited(self.facts, func, inst));
             let end = start + u32::from(timing.latency);
             func.for_each_def(inst, |reg| self.ready[reg] = (self.round, end));
-            if timing.class.is_asynchronous() {
-                self.complete(func, inst, end, &mut complete);
-            }
+            self.groups.begin(self.facts, func, inst, timing.class.is_asynchronous(), end);
             busy[timing.unit.index()] = start + u32::from(timing.interval);
             now = start + u32::from(timing.issue);
             self.pressure.step(func, inst);
@@ -88,25 +93,5 @@ impl<'a> Clock<'a> {
     fn ready(&self, reg: VReg) -> u32 {
         let (round, ready) = self.ready[reg];
         if round == self.round { ready } else { 0 }
-    }
-
-    /// When all operations are complete that an instruction waits for. A wait that leaves some of them is taken to find
-    /// what it needs complete, as in the loops that such waits are for.
-    fn awaited(&self, func: &Function, inst: Inst, complete: &[u32]) -> u32 {
-        let Some(facts) = self.facts.opcode(func, inst).filter(|facts| facts.waits) else { return 0 };
-        if func.inst_operands(inst).iter().any(|operand| matches!(operand, Operand::Imm(n) if *n != 0)) {
-            return 0;
-        }
-        let ended = GROUPS.iter().zip(complete).filter(|(chain, _)| facts.writes.intersects(**chain));
-        ended.map(|(_, end)| *end).max().unwrap_or(0)
-    }
-
-    fn complete(&self, func: &Function, inst: Inst, end: u32, complete: &mut [u32]) {
-        let Some(facts) = self.facts.opcode(func, inst) else { return };
-        for (chain, latest) in GROUPS.iter().zip(complete) {
-            if facts.reads.union(facts.writes).intersects(*chain) {
-                *latest = (*latest).max(end);
-            }
-        }
     }
 }

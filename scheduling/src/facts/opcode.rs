@@ -74,6 +74,8 @@ pub struct OpcodeFacts {
     pub boundary: bool,
     /// Waits for asynchronous operations of the groups that it writes.
     pub waits: bool,
+    /// Ends a group of asynchronous operations.
+    pub commits: bool,
     /// Multiplies in `wgmma` groups: its matrix registers are in flight until a wait.
     pub wgmma: bool,
     /// Loads from tensor memory: its results are in flight until a wait.
@@ -90,6 +92,7 @@ impl OpcodeFacts {
             read: domains(effects, Effects::read),
             write: domains(effects, Effects::write),
             waits: effects.contains(Effects::WAIT),
+            commits: effects.contains(Effects::COMMIT),
             in_constant_space: effects.contains(Effects::read(Space::Const)),
             ..OpcodeFacts::default()
         };
