@@ -1,6 +1,8 @@
 //! How long a block of so many instructions takes to schedule: loads, arithmetic and stores in the proportions of an
 //! unrolled loop, over eight parameters of which some are `noalias`, with a barrier every 500 instructions.
 
+#![allow(clippy::unwrap_used)]
+
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ptxc_mir::{
     FuncKind, Function, FunctionBuilder, GroupKind, Linkage, MemoryRef, Module, Object, Operand, RegClass, Signature,
@@ -34,13 +36,14 @@ fn block(module: &mut Module, count: usize) -> Function {
             base
         })
         .collect();
-    let mut floats: Vec<VReg> = Vec::new();
+    let mut floats = vec![builder.vreg(RegClass::B32)];
+    builder.emit(param, &[Operand::Def(floats[0]), Operand::Open(GroupKind::Address, 1), Operand::Param(8, 0)]);
     let mut made = 8;
     while made < count {
         let object = random(8);
         let (scaled, address) = (builder.vreg(RegClass::B64), builder.vreg(RegClass::B64));
         let index = builder.vreg(RegClass::B32);
-        builder.copy(index, *floats.last().unwrap_or(&index));
+        builder.copy(index, floats[floats.len() - 1]);
         builder.emit(wide, &[Operand::Def(scaled), Operand::Use(index), Operand::Imm(4)]);
         builder.emit(add, &[Operand::Def(address), Operand::Use(scaled), Operand::Use(bases[object])]);
         for offset in 0..4 {
