@@ -4,6 +4,9 @@
 //! whose sources and unit are free in this cycle; source order decides among equals. When that would make more registers
 //! live than the limit, it is in *pressure* mode: the instruction that frees most goes first, or the next in source
 //! order, whatever it has to wait for. The mode is chosen anew for every instruction.
+//!
+//! Where products of matrices take most of a region's time, loads of matrices and asynchronous copies can be *spread*: as
+//! long as a product could issue, the next of them waits until its share of the products is through.
 
 use crate::facts::ModuleFacts;
 use crate::graph::{Graph, Kind, Node};
@@ -17,6 +20,22 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 /// How many instructions in source order pressure mode looks at.
 const WINDOW: usize = 24;
+
+/// The lane of what is spread between products; the lanes before it are units.
+const SPREAD: usize = Unit::COUNT;
+
+/// What is left to spread in a region, and between what.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    /// There is something to spread, and products enough.
+    active: bool,
+    /// Cycles of products to come.
+    products: u32,
+    /// Loads and copies to come.
+    left: u32,
+    /// The cycle from which the next may issue.
+    from: u32,
+}
 
 /// The scheduler of one function; keeps what it allocated.
 #[derive(Debug)]
@@ -32,11 +51,16 @@ pub struct List<'a> {
     free: BTreeSet<Node>,
     /// Those that wait for a result, by the cycle in which it is there.
     pending: BinaryHeap<Reverse<(u32, Node)>>,
-    /// Those that wait for nothing but their unit, by length of the way to the end.
+    /// Those that wait for nothing but their unit, by length of the way to the end: one lane for each unit and [`SPREAD`].
     ready: Vec<BinaryHeap<(u32, Reverse<Node>)>>,
     busy: [u32; Unit::COUNT],
     now: u32,
     groups: Groups,
+    /// Whether to spread where it can be.
+    spreads: bool,
+    spread: Spread,
+    /// Whether there was something to spread since the block began.
+    could_spread: bool,
     /// Joins that are done, before what follows them is looked at.
     joins: Vec<Node>,
     /// The longest way through a region, in cycles.
@@ -77,19 +101,29 @@ impl<'a> List<'a> {
             nodes: Vec::new(),
             free: BTreeSet::new(),
             pending: BinaryHeap::new(),
-            ready: vec![BinaryHeap::new(); Unit::COUNT],
+            ready: vec![BinaryHeap::new(); Unit::COUNT + 1],
             busy: [0; Unit::COUNT],
             now: 0,
             groups: Groups::default(),
+            spreads: false,
+            spread: Spread::default(),
+            could_spread: false,
             joins: Vec::new(),
             critical: 0,
         }
     }
 
-    /// Begins a block.
-    pub fn enter(&mut self, func: &Function, block: Block) {
+    /// Begins a block, which is ordered with loads and copies spread between products or not.
+    pub fn enter(&mut self, func: &Function, block: Block, spreads: bool) {
         self.pressure.enter(func, self.liveness, block);
         self.critical = 0;
+        self.spreads = spreads;
+        self.could_spread = false;
+    }
+
+    /// Whether there was something to spread since the block began.
+    pub fn could_spread(&self) -> bool {
+        self.could_spread
     }
 
     /// The sum of the longest ways through the regions since the block began, in cycles.
@@ -130,11 +164,37 @@ impl<'a> List<'a> {
             longest = longest.max(height);
         }
         self.critical += longest;
+        self.prepare_spread();
         for node in 0..graph.len() as Node {
             if self.nodes[node as usize].waits_for == 0 {
                 self.release(func, graph, node);
             }
         }
+    }
+
+    fn prepare_spread(&mut self) {
+        let mut spread = Spread::default();
+        let mut issue = 0;
+        for timing in self.nodes.iter().filter_map(|node| node.timing) {
+            issue += u32::from(timing.issue);
+            spread.products += if self.machine.is_product(timing) { u32::from(timing.interval) } else { 0 };
+            spread.left += u32::from(self.machine.is_spread(timing));
+        }
+        let worth = spread.left > 1 && spread.products * 2 >= issue;
+        self.could_spread |= worth;
+        spread.active = worth && self.spreads;
+        self.spread = spread;
+    }
+
+    /// The lane that a ready node waits in.
+    fn lane(&self, timing: Timing) -> usize {
+        if self.spread.active && self.machine.is_spread(timing) { SPREAD } else { timing.unit.index() }
+    }
+
+    /// The cycle from which the best of a lane may issue; `product_waits` when a product could.
+    fn lane_free(&self, lane: usize, node: Node, product_waits: bool) -> u32 {
+        let unit = self.nodes[node as usize].timing.map_or(0, |timing| self.busy[timing.unit.index()]);
+        if lane == SPREAD && product_waits { unit.max(self.spread.from) } else { unit }
     }
 
     /// All predecessors of a node are done.
@@ -184,26 +244,38 @@ impl<'a> List<'a> {
                 self.pending.pop();
                 self.back(node);
             }
-            let mut best: Option<(u32, Reverse<Node>, usize)> = None;
-            let mut next = self.pending.peek().map(|entry| entry.0.0);
-            for unit in 0..Unit::COUNT {
-                let heap = &mut self.ready[unit];
+            for lane in 0..self.ready.len() {
+                let heap = &mut self.ready[lane];
                 while heap.peek().is_some_and(|&(_, Reverse(node))| self.nodes[node as usize].done) {
                     heap.pop();
                 }
-                let Some(&(height, node)) = heap.peek() else { continue };
-                if self.busy[unit] > self.now {
-                    next = Some(next.map_or(self.busy[unit], |at| at.min(self.busy[unit])));
-                } else if best.is_none_or(|(other, number, _)| (height, node) > (other, number)) {
-                    best = Some((height, node, unit));
+            }
+            let product_waits = self.spread.active && self.product_waits();
+            let mut best: Option<(u32, Reverse<Node>, usize)> = None;
+            let mut next = self.pending.peek().map(|entry| entry.0.0);
+            for lane in 0..self.ready.len() {
+                let Some(&(height, number)) = self.ready[lane].peek() else { continue };
+                let free = self.lane_free(lane, number.0, product_waits);
+                if free > self.now {
+                    next = Some(next.map_or(free, |at| at.min(free)));
+                } else if best.is_none_or(|(other, node, _)| (height, number) > (other, node)) {
+                    best = Some((height, number, lane));
                 }
             }
-            if let Some((_, Reverse(node), unit)) = best {
-                self.ready[unit].pop();
+            if let Some((_, Reverse(node), lane)) = best {
+                self.ready[lane].pop();
                 return Some(node);
             }
             self.now = next?.max(self.now + 1);
         }
+    }
+
+    /// Whether a product waits for nothing but its unit.
+    fn product_waits(&self) -> bool {
+        let is_product = |&(_, Reverse(node)): &(u32, Reverse<Node>)| {
+            self.nodes[node as usize].timing.is_some_and(|timing| self.machine.is_product(timing))
+        };
+        self.ready.iter().any(|heap| heap.peek().is_some_and(is_product))
     }
 
     /// The instruction that frees most registers, of the next in source order; the next when none frees any.
@@ -218,7 +290,8 @@ impl<'a> List<'a> {
     fn back(&mut self, node: Node) {
         let state = self.nodes[node as usize];
         if let (Some(timing), false) = (state.timing, state.done) {
-            self.ready[timing.unit.index()].push((state.height, Reverse(node)));
+            let lane = self.lane(timing);
+            self.ready[lane].push((state.height, Reverse(node)));
         }
     }
 
@@ -231,6 +304,9 @@ impl<'a> List<'a> {
         let start = self.now.max(state.ready_at).max(self.busy[timing.unit.index()]);
         self.busy[timing.unit.index()] = start + u32::from(timing.interval);
         self.now = start + u32::from(timing.issue);
+        if self.spread.active {
+            self.count_spread(timing, start);
+        }
         let end = start + u32::from(timing.latency);
         self.groups.begin(self.facts, func, inst, timing.class.is_asynchronous(), end);
         self.pressure.step(func, inst);
@@ -241,6 +317,20 @@ impl<'a> List<'a> {
             if next.waits_for == 0 {
                 self.release(func, graph, edge.node);
             }
+        }
+    }
+}
+
+impl List<'_> {
+    /// Takes an instruction that issued out of what is to be spread.
+    fn count_spread(&mut self, timing: Timing, start: u32) {
+        let spread = &mut self.spread;
+        if self.machine.is_product(timing) {
+            spread.products = spread.products.saturating_sub(timing.interval.into());
+        } else if self.machine.is_spread(timing) {
+            spread.left = spread.left.saturating_sub(1);
+            // A little early, so that the last has not to wait for the last product.
+            spread.from = start + spread.products * 7 / (8 * (spread.left + 1));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the instructions of a module cost, and how many registers a function may use.
 
 use ptxc_mir::{Function, FunctionAttrs, Inst, Module, Op, Operand};
-use ptxc_targets::timing::{Class, LaunchBounds, Model, Timing, WARP_SIZE};
+use ptxc_targets::timing::{Class, LaunchBounds, Model, Timing, Unit, WARP_SIZE};
 
 /// Costs of a module's mnemonics on one machine; computed once.
 #[derive(Clone)]
@@ -11,6 +11,8 @@ pub struct Machine {
     copy: Timing,
     special: Timing,
     call: Timing,
+    tensor: Option<Unit>,
+    spread: [Option<Class>; 2],
 }
 
 impl Machine {
@@ -23,6 +25,8 @@ impl Machine {
             copy: model.timing_of_class(Class::OTHER),
             special: model.timing_of_class(Class::SPECIAL_REGISTER),
             call: model.timing_of_class(Class::CALL),
+            tensor: Unit::all().find(|unit| unit.name() == "tensor"),
+            spread: ["load_matrix", "copy_async"].map(Class::named),
         }
     }
 
@@ -43,6 +47,16 @@ impl Machine {
             Op::Copy(_) => self.copy,
             Op::Call(_) | Op::Asm(_) => self.call,
         }
+    }
+
+    /// Whether it multiplies matrices.
+    pub fn is_product(&self, timing: Timing) -> bool {
+        self.tensor == Some(timing.unit)
+    }
+
+    /// Whether it is best spread evenly between products of matrices: loads of matrices and asynchronous copies.
+    pub fn is_spread(&self, timing: Timing) -> bool {
+        self.spread.contains(&Some(timing.class))
     }
 
     /// The most registers that the function may use, as launch bounds promise.
