@@ -122,12 +122,12 @@ impl Context {
         let liveness = Liveness::of(func);
         let mut clock = Clock::new(&self.machine, &self.facts, &liveness);
         let mut builder = Builder::new(&facts);
-        let mut list = List::new(&self.machine, &liveness, self.machine.register_budget(&func.attrs));
+        let mut list = List::new(&self.machine, &self.facts, &liveness, self.machine.register_budget(&func.attrs));
         let (mut nodes, mut order): (Vec<Node>, Vec<Inst>) = (Vec::new(), Vec::new());
         let mut cycles = Vec::with_capacity(func.layout.len());
         for &block in &func.layout {
             order.clear();
-            list.enter(func, block);
+            list.enter(func, block, false);
             builder.each_region(func, block, |graph| {
                 nodes.clear();
                 list.region(func, graph, &mut nodes);
