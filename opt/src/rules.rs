@@ -94,7 +94,6 @@ rules! {
     SubConstant "combine.sub_constant" "A constant is added rather than subtracted.";
     MulPower "combine.mul_power" "A 64-bit product by a power of two is a shift.";
     ShiftTwice "combine.shift_twice" "Two shifts in one direction.";
-    ShiftOut "combine.shift_out" "Two shifts that leave nothing.";
     ShiftUpDown "combine.shift_up_down" "Up and down again is a mask.";
     ShiftDownUp "combine.shift_down_up" "Down and up again is a mask.";
     CompareDecided "combine.compare_decided" "A comparison that ranges or bits decide.";

@@ -96,8 +96,9 @@ fn shift_of_shift(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Valu
     let mut builder = before(func, inst);
     if inner_op == op {
         let most = if op == Opcode::Ashr { (first + outer).min(width - 1) } else { first + outer };
+        // What is shifted out is known to be zero, and replaced before.
         if most >= width {
-            return Some((ShiftOut, builder.bits(ty, 0)));
+            return None;
         }
         let by = builder.bits(ty, most.into());
         return Some((ShiftTwice, builder.binary(op, x, by)));

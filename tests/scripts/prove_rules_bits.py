@@ -1,0 +1,180 @@
+"""Bit-vector terms of operations that the IR and PTX share, for prove_rules.py.
+
+Every value is a bit vector; a predicate has one bit. Floats are their bits: arithmetic on them is a function that nothing is
+known of (`opaque`), comparisons, conversions and signs are exact.
+"""
+
+import z3
+
+SORTS = {"f16": z3.FPSort(5, 11), "bf16": z3.FPSort(8, 8), "f32": z3.FPSort(8, 24), "f64": z3.FPSort(11, 53)}
+WIDTHS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "tf32": 32}
+ROUNDINGS = {"rn": z3.RNE(), "rz": z3.RTZ(), "rm": z3.RTN(), "rp": z3.RTP()}
+FUNCTIONS = {}
+
+
+def const(value, width):
+    return z3.BitVecVal(value, width)
+
+
+def bit(condition):
+    """A condition as one bit."""
+    return z3.If(condition, const(1, 1), const(0, 1))
+
+
+def holds(value):
+    return value == const(1, value.size())
+
+
+def resize(value, width, signed=False):
+    """Cut or extended to a width."""
+    if value.size() >= width:
+        return z3.Extract(width - 1, 0, value) if value.size() > width else value
+    return z3.SignExt(width - value.size(), value) if signed else z3.ZeroExt(width - value.size(), value)
+
+
+def opaque(name, width, *arguments):
+    """A function of the arguments' bits that nothing is known of."""
+    key = (name, width, tuple(a.size() for a in arguments))
+    if key not in FUNCTIONS:
+        FUNCTIONS[key] = z3.Function(f"{name}/{width}", *[z3.BitVecSort(a.size()) for a in arguments], z3.BitVecSort(width))
+    return FUNCTIONS[key](*arguments)
+
+
+def shift(kind, value, amount):
+    """A shift as PTX does it: amounts of the width and more give zeros or signs. z3's shifts do the same."""
+    width = value.size()
+    wide = max(width, amount.size())
+    v, n = resize(value, wide, kind == "ashr"), resize(amount, wide)
+    n = z3.If(z3.UGE(n, width), const(min(width, (1 << wide) - 1), wide), n)
+    # In the wider type what comes in from above has to be what the narrow value has there.
+    out = {"shl": v << n, "lshr": z3.LShR(v, n), "ashr": v >> n}[kind]
+    return resize(out, width)
+
+
+def popc(value, width):
+    return sum((resize(z3.Extract(i, i, value), width) for i in range(value.size())), const(0, width))
+
+
+def clz(value, width):
+    out = const(value.size(), width)
+    for i in range(value.size()):
+        out = z3.If(holds(z3.Extract(i, i, value)), const(value.size() - 1 - i, width), out)
+    return out
+
+
+def reverse(value):
+    return z3.Concat(*[z3.Extract(i, i, value) for i in range(value.size())])
+
+
+def swap_bytes(value):
+    return z3.Concat(*[z3.Extract(8 * i + 7, 8 * i, value) for i in range(value.size() // 8)])
+
+
+def funnel(low, high, amount, left):
+    """`shf.wrap`, which is fshl(high, low) and fshr(high, low)."""
+    both = z3.Concat(high, low)
+    n = z3.ZeroExt(32, amount & 31)
+    return z3.Extract(63, 32, both << n) if left else z3.Extract(31, 0, z3.LShR(both, n))
+
+
+def high_product(a, b, signed):
+    w = a.size()
+    return z3.Extract(2 * w - 1, w, resize(a, 2 * w, signed) * resize(b, 2 * w, signed))
+
+
+def extreme(a, b, larger, signed):
+    less = a < b if signed else z3.ULT(a, b)
+    return z3.If(less, b, a) if larger else z3.If(less, a, b)
+
+
+def saturated(a, b, subtract):
+    w = a.size()
+    x, y = z3.SignExt(1, a), z3.SignExt(1, b)
+    exact = x - y if subtract else x + y
+    top, bottom = const((1 << (w - 1)) - 1, w + 1), z3.SignExt(1, const(1 << (w - 1), w))
+    return resize(z3.If(exact > top, top, z3.If(exact < bottom, bottom, exact)), w)
+
+
+COMPARE = {
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
+    "ult": z3.ULT, "ule": z3.ULE, "ugt": z3.UGT, "uge": z3.UGE,
+    "slt": lambda a, b: a < b, "sle": lambda a, b: a <= b, "sgt": lambda a, b: a > b, "sge": lambda a, b: a >= b,
+}
+
+
+def fp(bits, ty):
+    return z3.fpBVToFP(bits, SORTS[ty])
+
+
+def is_nan(bits, ty):
+    return z3.fpIsNaN(fp(bits, ty))
+
+
+def flush(bits, ty, ftz):
+    """Subnormal numbers as zeros of their sign."""
+    if not ftz or ty not in ("f32", "f16"):
+        return bits
+    return z3.If(z3.fpIsSubnormal(fp(bits, ty)), bits & const(1 << (WIDTHS[ty] - 1), WIDTHS[ty]), bits)
+
+
+def compare_floats(code, a, b, ty, ftz):
+    """A comparison by its name in the IR."""
+    x, y = fp(flush(a, ty, ftz), ty), fp(flush(b, ty, ftz), ty)
+    nan = z3.Or(z3.fpIsNaN(x), z3.fpIsNaN(y))
+    ordered = {"eq": z3.fpEQ(x, y), "ne": z3.Not(z3.fpEQ(x, y)), "lt": z3.fpLT(x, y), "le": z3.fpLEQ(x, y),
+               "gt": z3.fpGT(x, y), "ge": z3.fpGEQ(x, y), "rd": z3.BoolVal(True), "no": z3.BoolVal(False)}
+    if code in ("false", "true"):
+        return z3.BoolVal(code == "true")
+    plain = ordered[code[1:]]
+    return z3.And(z3.Not(nan), plain) if code[0] == "o" else z3.Or(nan, plain)
+
+
+def negate(bits):
+    return bits ^ const(1 << (bits.size() - 1), bits.size())
+
+
+def magnitude(bits):
+    return bits & const((1 << (bits.size() - 1)) - 1, bits.size())
+
+
+def copy_sign(bits, sign):
+    return magnitude(bits) | (sign & const(1 << (bits.size() - 1), bits.size()))
+
+
+def convert_float(bits, source, to, rounding):
+    return z3.fpToIEEEBV(z3.fpFPToFP(ROUNDINGS[rounding], fp(bits, source), SORTS[to]))
+
+
+def from_int(bits, to, signed, rounding):
+    convert = z3.fpSignedToFP if signed else z3.fpUnsignedToFP
+    return z3.fpToIEEEBV(convert(ROUNDINGS[rounding], bits, SORTS[to]))
+
+
+def to_int(bits, source, width, signed, rounding, ftz):
+    """The saturated integer, and whether the number is in range. z3 is asked for numbers in range alone."""
+    x = z3.fpRoundToIntegral(ROUNDINGS[rounding], fp(flush(bits, source, ftz), source))
+    sort = z3.FPSort(15, 113)
+    wide = z3.fpFPToFP(z3.RNE(), x, sort)
+    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
+    below, above = z3.fpLT(wide, z3.FPVal(low, sort)), z3.fpGT(wide, z3.FPVal(high, sort))
+    inside = z3.And(z3.Not(z3.fpIsNaN(x)), z3.Not(below), z3.Not(above))
+    exact = z3.fpToSBV(z3.RTZ(), x, z3.BitVecSort(width)) if signed else z3.fpToUBV(z3.RTZ(), x, z3.BitVecSort(width))
+    clamped = z3.If(below, const(low, width), z3.If(above, const(high, width), exact))
+    return z3.If(z3.fpIsNaN(x), const(0, width), clamped), inside
+
+
+def class_of(bits, ty, mask):
+    """`fclass`, as the condition that one of the classes of the mask applies."""
+    x = fp(bits, ty)
+    quiet = holds(z3.Extract(SORTS[ty].sbits() - 2, SORTS[ty].sbits() - 2, bits))
+    minus = z3.fpIsNegative(x)
+    plus = z3.Not(minus)
+    parts = [z3.And(z3.fpIsNaN(x), z3.Not(quiet)), z3.And(z3.fpIsNaN(x), quiet), z3.And(z3.fpIsInf(x), minus),
+             z3.And(z3.fpIsNormal(x), minus), z3.And(z3.fpIsSubnormal(x), minus), z3.And(z3.fpIsZero(x), minus),
+             z3.And(z3.fpIsZero(x), plus), z3.And(z3.fpIsSubnormal(x), plus), z3.And(z3.fpIsNormal(x), plus),
+             z3.And(z3.fpIsInf(x), plus)]
+    return z3.Or([part for i, part in enumerate(parts) if mask >> i & 1])
+
+
+def fp_bits(number, ty):
+    return z3.fpToIEEEBV(z3.FPVal(number, SORTS[ty]))
