@@ -3,11 +3,11 @@
 
     PTXC_RULES_DUMP=/tmp/rules cargo test --test rules computes    # writes the PTX of each file there
     pip install z3-solver
-    tests/scripts/prove_rules.py /tmp/rules [--seconds 20] [--only NAME] [--table FILE]
+    tests/scripts/prove_rules.py /tmp/rules [--seconds 20] [--only NAME] [--file NAME] [--table FILE]
 
 Both forms become terms over bit vectors: poison and undefined behaviour of the IR leave the result open, shifts of PTX clamp,
-tables and selectors are those of the specification. Arithmetic of floats is a function that nothing is known of, the same
-on both sides; so a proof of a fused product says that the operands are right, and that fusing is allowed is the business of
+tables and selectors are those of the specification. Divisions by constants are proved over integers. Arithmetic of floats is a
+function that nothing is known of, the same on both sides, unless an operand is a constant; so a proof of a fused product says that the operands are right, and that fusing is allowed is the business of
 the flags (`equals`). A function that is approximated, reads memory or is not modelled is left to the executors
 (`cargo test --test rules`). Prints what holds, does not, or was not decided, and for each rule how it was checked.
 """
@@ -20,6 +20,7 @@ import time
 
 import z3
 
+import prove_rules_integers as integers
 import prove_rules_ir as ir
 import prove_rules_ptx as ptx
 import prove_rules_bits as t
@@ -40,6 +41,9 @@ def check(function, functions, body, seconds):
     """How it went, and what was found."""
     if function.skip or function.tolerance:
         return "executors", "approximated or in memory"
+    division = integers.prove(function, body, seconds)
+    if division is not None:
+        return ("wrong", division) if division else ("proved", "")
     try:
         arguments = [z3.BitVec(name, ir.width(ty)) for name, ty in function.params]
         reference = functions[function.equals] if function.equals else function
@@ -62,11 +66,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dump", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="functions whose name contains this")
+    parser.add_argument("--file", default="*", help="files of this name, without .ir")
     parser.add_argument("--table", type=pathlib.Path)
     arguments = parser.parse_args()
     counts, rules = collections.Counter(), collections.defaultdict(collections.Counter)
-    for path in sorted(FOLDER.glob("*.ir")):
+    for path in sorted(FOLDER.glob(arguments.file + ".ir")):
         functions = ir.read(path.read_text())
         bodies = ptx.functions((arguments.dump / path.with_suffix(".ptx").name).read_text())
         for function in functions.values():

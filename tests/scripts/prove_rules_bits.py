@@ -176,5 +176,14 @@ def class_of(bits, ty, mask):
     return z3.Or([part for i, part in enumerate(parts) if mask >> i & 1])
 
 
+def arithmetic(name, mods, ty, arguments):
+    """Arithmetic of floats: exact where an operand is a constant, else a function that nothing is known of."""
+    if ty in SORTS and name in ("add", "sub", "mul", "div") and mods == ["rn"]:
+        if any(z3.is_bv_value(z3.simplify(a)) for a in arguments):
+            exact = {"add": z3.fpAdd, "sub": z3.fpSub, "mul": z3.fpMul, "div": z3.fpDiv}[name]
+            return z3.fpToIEEEBV(exact(z3.RNE(), *[fp(a, ty) for a in arguments]))
+    return opaque(".".join([name, *sorted(mods), ty]), arguments[0].size(), *arguments)
+
+
 def fp_bits(number, ty):
     return z3.fpToIEEEBV(z3.FPVal(number, SORTS[ty]))

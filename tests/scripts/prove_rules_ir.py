@@ -172,7 +172,12 @@ class Terms:
         if "<" in source or "<" in to:
             if op == "bitcast":
                 return a, p
-            raise Unknown(f"{op} of vectors")
+            m, n = re.fullmatch(r"<2 x (\w+)>", source), re.fullmatch(r"<2 x (\w+)>", to)
+            if not m or not n or op != "fptrunc":
+                raise Unknown(f"{op} of vectors")
+            part = width(m[1])
+            lanes = [z3.Extract(part * i + part - 1, part * i, a) for i in (1, 0)]
+            return z3.Concat(*[t.convert_float(x, m[1], n[1], rounding) for x in lanes]), p
         if op in ("zext", "sext", "trunc"):
             more = none
             if "nneg" in flags:
@@ -194,10 +199,16 @@ class Terms:
         raise Unknown(op)
 
     def compute(self, op, flags, ty, v):
+        if m := re.fullmatch(r"<2 x (b?f16)>", ty):
+            if op not in ("fadd", "fsub", "fmul", "fma") or flags:
+                raise Unknown(f"{op} of vectors")
+            return self.floats(op, flags, m[1] + "x2", v), z3.BoolVal(False)
         if "<" in ty:
             raise Unknown(f"{op} of vectors")
         if ty in t.WIDTHS:
-            return self.floats(op, flags, ty, v), z3.BoolVal(False)
+            value = self.floats(op, flags, ty, v)
+            nan = [t.is_nan(x, ty) for x in [*v, value]] if "nnan" in flags else []
+            return value, z3.Or(nan)
         a, w = v[0], width(ty)
         b = v[1] if len(v) > 1 else None
         wrap = []
@@ -258,7 +269,7 @@ class Terms:
         if op in names:
             mods = [rounding] if op not in ("fmin", "fmax", "fminimum", "fmaximum") else []
             mods += [f for f in ("ftz", "sat", "relu") if f in flags]
-            return t.opaque(".".join([names[op], *sorted(mods), ty]), width(ty), *v)
+            return t.arithmetic(names[op], mods, ty, v)
         rounds = {"ffloor": "rm", "fceil": "rp", "ftrunc": "rz", "frint": "rn"}
         if op in rounds:
             return z3.fpToIEEEBV(z3.fpRoundToIntegral(t.ROUNDINGS[rounds[op]], t.fp(v[0], ty)))

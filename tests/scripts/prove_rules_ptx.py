@@ -109,18 +109,18 @@ class Terms:
         return w, pieces[-1][0] == "s", [self.read(x, w) for x in sources]
 
     def is_float(self, pieces):
-        return pieces[-1] in t.WIDTHS
+        return pieces[-1] in t.WIDTHS or pieces[-1] in ("f16x2", "bf16x2")
 
     def opaque(self, pieces, sources):
         ty = pieces[-1]
-        w = t.WIDTHS[ty]
+        w = type_width(ty)
         mods = [p for p in pieces[1:-1] if p != "NaN"]
         if "approx" in mods or "full" in mods:
             raise Unknown("an approximation")
         head = pieces[0] + (".NaN" if "NaN" in pieces else "")
         if pieces[0] in ("add", "sub", "mul") and not any(m in t.ROUNDINGS for m in mods):
             mods.append("rn")
-        return t.opaque(".".join([head, *sorted(mods), ty]), w, *[self.read(x, w) for x in sources])
+        return t.arithmetic(head, mods, ty, [self.read(x, w) for x in sources])
 
     def do_add(self, pieces, sources):
         if self.is_float(pieces):
@@ -312,6 +312,8 @@ class Terms:
     def do_cvt(self, pieces, sources):
         to, source = pieces[-2], pieces[-1]
         mods, ftz = pieces[1:-2], "ftz" in pieces
+        if to in ("f16x2", "bf16x2") and source == "f32" and mods == ["rn"]:
+            return z3.Concat(*[t.convert_float(self.read(x, 32), "f32", to[:-2], "rn") for x in sources])
         if "sat" in mods or "relu" in mods or "x2" in to or len(sources) > 1:
             raise Unknown(".".join(pieces))
         a = self.read(sources[0], type_width(source) if source not in t.WIDTHS else t.WIDTHS[source])
