@@ -185,5 +185,24 @@ def arithmetic(name, mods, ty, arguments):
     return opaque(".".join([name, *sorted(mods), ty]), arguments[0].size(), *arguments)
 
 
+def extreme_float(a, b, ty, larger, nan_wins, ftz):
+    """Minimum or maximum: -0 is less than +0; a NaN operand gives the other one, or wins."""
+    a, b = flush(a, ty, ftz), flush(b, ty, ftz)
+    x, y = fp(a, ty), fp(b, ty)
+    zeros = z3.And(z3.fpIsZero(x), z3.fpIsZero(y))
+    less = z3.If(zeros, z3.fpIsNegative(x), z3.fpLT(x, y))
+    plain = z3.If(less, b, a) if larger else z3.If(less, a, b)
+    nan = fp_bits(float("nan"), ty)
+    if nan_wins:
+        return z3.If(z3.Or(z3.fpIsNaN(x), z3.fpIsNaN(y)), nan, plain)
+    return z3.If(z3.fpIsNaN(x), b, z3.If(z3.fpIsNaN(y), a, plain))
+
+
+def lanes_of(value, part):
+    """The lanes of a vector, lane 0 first."""
+    return [z3.Extract(part * i + part - 1, part * i, value) for i in range(value.size() // part)]
+
+
 def fp_bits(number, ty):
-    return z3.fpToIEEEBV(z3.FPVal(number, SORTS[ty]))
+    value = z3.fpNaN(SORTS[ty]) if number != number else z3.FPVal(number, SORTS[ty])
+    return z3.fpToIEEEBV(value)

@@ -78,6 +78,8 @@ class Terms:
         w = width(ty)
         if text.startswith("%"):
             return self.values[text]
+        if text == "zero":
+            return const(0, w), z3.BoolVal(False)
         if text in ("true", "false"):
             return const(int(text == "true"), w), z3.BoolVal(False)
         if text.startswith(("0x", "-0x")) or re.fullmatch(r"-?\d+", text):
@@ -200,9 +202,12 @@ class Terms:
 
     def compute(self, op, flags, ty, v):
         if m := re.fullmatch(r"<2 x (b?f16)>", ty):
-            if op not in ("fadd", "fsub", "fmul", "fma") or flags:
-                raise Unknown(f"{op} of vectors")
-            return self.floats(op, flags, m[1] + "x2", v), z3.BoolVal(False)
+            if op in ("fadd", "fsub", "fmul", "fma") and not flags:
+                return self.floats(op, flags, m[1] + "x2", v), z3.BoolVal(False)
+        if m := re.fullmatch(r"<(\d+) x (i\d+|b?f16)>", ty):
+            lanes = [t.lanes_of(x, width(m[2])) for x in v]
+            parts = [self.compute(op, flags, m[2], [x[i] for x in lanes]) for i in range(int(m[1]))]
+            return z3.Concat(*[value for value, _ in reversed(parts)]), z3.Or([poison for _, poison in parts])
         if "<" in ty:
             raise Unknown(f"{op} of vectors")
         if ty in t.WIDTHS:
@@ -244,6 +249,7 @@ class Terms:
         simple = {
             "umulh": lambda: t.high_product(a, b, False), "smulh": lambda: t.high_product(a, b, True),
             "abs": lambda: z3.If(a < 0, -a, a), "freeze": lambda: a, "ctpop": lambda: t.popc(a, w),
+            "uadd_sat": lambda: z3.If(z3.ULT(a + b, a), const(-1, w), a + b),
             "sadd_sat": lambda: t.saturated(a, b, False), "ssub_sat": lambda: t.saturated(a, b, True),
             "ctlz": lambda: t.clz(a, w), "cttz": lambda: t.clz(t.reverse(a), w), "bitreverse": lambda: t.reverse(a),
             "bswap": lambda: t.swap_bytes(a),
@@ -261,14 +267,14 @@ class Terms:
         if "afn" in flags and ty == "f32":
             raise Unknown("an approximation")
         rounding = next((f for f in flags if f in t.ROUNDINGS), "rn")
-        names = {"fadd": "add", "fsub": "sub", "fmul": "mul", "fma": "fma", "fdiv": "div", "fsqrt": "sqrt", "frcp": "rcp",
-                 "fmin": "min", "fmax": "max", "fminimum": "min.NaN", "fmaximum": "max.NaN"}
+        names = {"fadd": "add", "fsub": "sub", "fmul": "mul", "fma": "fma", "fdiv": "div", "fsqrt": "sqrt", "frcp": "rcp"}
+        if op.startswith(("fmin", "fmax")):
+            return t.extreme_float(*v, ty, op[1:4] == "max", op.endswith("imum"), "ftz" in flags)
         # A reciprocal is the correctly rounded quotient of one.
         if op == "fdiv" and z3.is_bv_value(v[0]) and v[0].as_long() == z3.simplify(t.fp_bits(1.0, ty)).as_long():
             op, v = "frcp", v[1:]
         if op in names:
-            mods = [rounding] if op not in ("fmin", "fmax", "fminimum", "fmaximum") else []
-            mods += [f for f in ("ftz", "sat", "relu") if f in flags]
+            mods = [rounding] + [f for f in ("ftz", "sat", "relu") if f in flags]
             return t.arithmetic(names[op], mods, ty, v)
         rounds = {"ffloor": "rm", "fceil": "rp", "ftrunc": "rz", "frint": "rn"}
         if op in rounds:

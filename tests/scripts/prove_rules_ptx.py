@@ -122,9 +122,21 @@ class Terms:
             mods.append("rn")
         return t.arithmetic(head, mods, ty, [self.read(x, w) for x in sources])
 
+    def by_lanes(self, pieces, sources, work):
+        """An operation on pairs of 16-bit integers."""
+        if pieces[-1] not in ("u16x2", "s16x2"):
+            raise Unknown(".".join(pieces))
+        lanes = [t.lanes_of(self.read(x, 32), 16) for x in sources]
+        return z3.Concat(*[work(*pair, pieces[-1][0] == "s") for pair in reversed(list(zip(*lanes)))])
+
     def do_add(self, pieces, sources):
         if self.is_float(pieces):
             return self.opaque(pieces, sources)
+        if pieces[-1].endswith("16x2"):
+            if "sat" not in pieces:
+                return self.by_lanes(pieces, sources, lambda a, b, signed: a + b)
+            unsigned = lambda a, b: z3.If(z3.ULT(a + b, a), const(-1, 16), a + b)
+            return self.by_lanes(pieces, sources, lambda a, b, s: t.saturated(a, b, False) if s else unsigned(a, b))
         w, _, (a, b) = self.two(pieces, sources)
         return t.saturated(a, b, False) if "sat" in pieces else a + b
 
@@ -165,8 +177,16 @@ class Terms:
         return z3.SRem(a, b) if signed else z3.URem(a, b)
 
     def do_min(self, pieces, sources):
+        ty = pieces[-1]
+        if ty in ("f16x2", "bf16x2"):
+            pairs = zip(*[t.lanes_of(self.read(x, 32), 16) for x in sources])
+            parts = [t.extreme_float(*p, ty[:-2], pieces[0] == "max", "NaN" in pieces, "ftz" in pieces) for p in pairs]
+            return z3.Concat(*reversed(parts))
+        if ty.endswith("x2"):
+            return self.by_lanes(pieces, sources, lambda a, b, signed: t.extreme(a, b, pieces[0] == "max", signed))
         if self.is_float(pieces):
-            return self.opaque(pieces, sources)
+            a, b = (self.read(x, t.WIDTHS[ty]) for x in sources)
+            return t.extreme_float(a, b, ty, pieces[0] == "max", "NaN" in pieces, "ftz" in pieces)
         w, signed, (a, b) = self.two(pieces, sources)
         return t.extreme(a, b, pieces[0] == "max", signed)
 
@@ -304,6 +324,15 @@ class Terms:
             c = c + t.resize(x, 32, pieces[1][0] == "s") * t.resize(y, 32, pieces[2][0] == "s")
         return c
 
+    def do_vabsdiff4(self, pieces, sources):
+        a, b, c = (self.read(x, 32) for x in sources)
+        if pieces[-1] != "add":
+            raise Unknown(".".join(pieces))
+        for x, y in zip(t.lanes_of(a, 8), t.lanes_of(b, 8)):
+            x, y = t.resize(x, 32, pieces[2][0] == "s"), t.resize(y, 32, pieces[3][0] == "s")
+            c = c + z3.If(x < y, y - x, x - y)
+        return c
+
     def do_sad(self, pieces, sources):
         w, signed, (a, b, c) = self.two(pieces, sources)
         less = a < b if signed else z3.ULT(a, b)
@@ -314,6 +343,9 @@ class Terms:
         mods, ftz = pieces[1:-2], "ftz" in pieces
         if to in ("f16x2", "bf16x2") and source == "f32" and mods == ["rn"]:
             return z3.Concat(*[t.convert_float(self.read(x, 32), "f32", to[:-2], "rn") for x in sources])
+        if "relu" in mods and to in ("f16", "bf16") and source == "f32":
+            out = t.convert_float(self.read(sources[0], 32), "f32", to, "rn")
+            return z3.If(t.is_nan(out, to), out, z3.If(out < 0, const(0, 16), out))
         if "sat" in mods or "relu" in mods or "x2" in to or len(sources) > 1:
             raise Unknown(".".join(pieces))
         a = self.read(sources[0], type_width(source) if source not in t.WIDTHS else t.WIDTHS[source])
