@@ -19,10 +19,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 /// How many instructions in source order pressure mode looks at.
-const WINDOW: usize = 24;
+const WINDOW: usize = 64;
 
-/// The lane of what is spread between products; the lanes before it are units.
+/// The lane of loads that are spread between products, and behind it that of copies; the lanes before it are units.
 const SPREAD: usize = Unit::COUNT;
+const COPIES: usize = SPREAD + 1;
 
 /// What is left to spread in a region, and between what.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +36,9 @@ struct Spread {
     left: u32,
     /// The cycle from which the next may issue.
     from: u32,
+    /// The last was a copy, and others follow it: what Hopper's assembler puts before a copy that comes after a load from
+    /// shared memory, three dummy loads, it puts once then.
+    copying: bool,
 }
 
 /// The scheduler of one function; keeps what it allocated.
@@ -51,7 +55,8 @@ pub struct List<'a> {
     free: BTreeSet<Node>,
     /// Those that wait for a result, by the cycle in which it is there.
     pending: BinaryHeap<Reverse<(u32, Node)>>,
-    /// Those that wait for nothing but their unit, by length of the way to the end: one lane for each unit and [`SPREAD`].
+    /// Those that wait for nothing but their unit, by length of the way to the end: one lane for each unit, [`SPREAD`]
+    /// and [`COPIES`].
     ready: Vec<BinaryHeap<(u32, Reverse<Node>)>>,
     busy: [u32; Unit::COUNT],
     now: u32,
@@ -101,7 +106,7 @@ impl<'a> List<'a> {
             nodes: Vec::new(),
             free: BTreeSet::new(),
             pending: BinaryHeap::new(),
-            ready: vec![BinaryHeap::new(); Unit::COUNT + 1],
+            ready: vec![BinaryHeap::new(); COPIES + 1],
             busy: [0; Unit::COUNT],
             now: 0,
             groups: Groups::default(),
@@ -165,6 +170,9 @@ impl<'a> List<'a> {
         }
         self.critical += longest;
         self.prepare_spread();
+        if self.spread.active {
+            self.count_products(graph);
+        }
         for node in 0..graph.len() as Node {
             if self.nodes[node as usize].waits_for == 0 {
                 self.release(func, graph, node);
@@ -186,15 +194,37 @@ impl<'a> List<'a> {
         self.spread = spread;
     }
 
+    /// Makes the ways to the end longer by what products wait for each other, which keep their order: a load whose product
+    /// many others follow is more urgent than one whose product comes late.
+    fn count_products(&mut self, graph: &Graph) {
+        let mut products = 0;
+        for node in (0..graph.len() as Node).rev() {
+            let timing = self.nodes[node as usize].timing;
+            let mut height = self.nodes[node as usize].height;
+            for edge in graph.succs(node) {
+                height = height.max(distance(timing, edge.kind) + self.nodes[edge.node as usize].height);
+            }
+            if let Some(timing) = timing.filter(|timing| self.machine.is_product(*timing)) {
+                height = height.max(products + u32::from(timing.interval));
+                products = height;
+            }
+            self.nodes[node as usize].height = height;
+        }
+    }
+
     /// The lane that a ready node waits in.
     fn lane(&self, timing: Timing) -> usize {
-        if self.spread.active && self.machine.is_spread(timing) { SPREAD } else { timing.unit.index() }
+        match self.spread.active && self.machine.is_spread(timing) {
+            false => timing.unit.index(),
+            true if timing.class.is_asynchronous() => COPIES,
+            true => SPREAD,
+        }
     }
 
     /// The cycle from which the best of a lane may issue; `product_waits` when a product could.
     fn lane_free(&self, lane: usize, node: Node, product_waits: bool) -> u32 {
         let unit = self.nodes[node as usize].timing.map_or(0, |timing| self.busy[timing.unit.index()]);
-        if lane == SPREAD && product_waits { unit.max(self.spread.from) } else { unit }
+        if lane >= SPREAD && product_waits { unit.max(self.spread.from) } else { unit }
     }
 
     /// All predecessors of a node are done.
@@ -253,7 +283,8 @@ impl<'a> List<'a> {
             let product_waits = self.spread.active && self.product_waits();
             let mut best: Option<(u32, Reverse<Node>, usize)> = None;
             let mut next = self.pending.peek().map(|entry| entry.0.0);
-            for lane in 0..self.ready.len() {
+            let copying = self.spread.copying && !self.ready[COPIES].is_empty();
+            for lane in (0..self.ready.len()).filter(|lane| !(copying && *lane == SPREAD)) {
                 let Some(&(height, number)) = self.ready[lane].peek() else { continue };
                 let free = self.lane_free(lane, number.0, product_waits);
                 if free > self.now {
@@ -278,12 +309,12 @@ impl<'a> List<'a> {
         self.ready.iter().any(|heap| heap.peek().is_some_and(is_product))
     }
 
-    /// The instruction that frees most registers, of the next in source order; the next when none frees any.
+    /// The instruction that frees most registers, of the next in source order; the next when each needs more.
     fn pick_for_pressure(&mut self, func: &Function, graph: &Graph) -> Option<Node> {
         let cost = |node: &Node| graph.inst(*node).map_or(0, |inst| self.pressure.change(func, inst));
         let candidates = self.free.iter().take(WINDOW);
         let best = candidates.map(|node| (cost(node), *node)).min()?;
-        if best.0 < 0 { Some(best.1) } else { self.free.first().copied() }
+        if best.0 <= 0 { Some(best.1) } else { self.free.first().copied() }
     }
 
     /// Puts a node to those that wait for their unit.
@@ -329,6 +360,7 @@ impl List<'_> {
             spread.products = spread.products.saturating_sub(timing.interval.into());
         } else if self.machine.is_spread(timing) {
             spread.left = spread.left.saturating_sub(1);
+            spread.copying = timing.class.is_asynchronous();
             // A little early, so that the last has not to wait for the last product.
             spread.from = start + spread.products * 7 / (8 * (spread.left + 1));
         }

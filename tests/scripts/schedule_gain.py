@@ -126,6 +126,8 @@ class Card:
         import cupy
         self.xp, self.cu = cupy, ctypes.CDLL("libcuda.so.1")
         cupy.zeros(1)
+        # The interpreter recurses.
+        self.ok(self.cu.cuCtxSetLimit(0, ctypes.c_size_t(16 << 10)), "stack")
         self.stream = ctypes.c_void_p(cupy.cuda.get_current_stream().ptr)
         self.made = {}
 
@@ -200,11 +202,32 @@ class Launch:
 
 
 def measure(o):
+    """Measures in a process of its own, and goes on with another behind a kernel that fails, which takes the process along."""
+    out = o.results or os.path.join(os.environ.get("OUT", o.folder), "results.json")
+    lines = out + ".lines"
+    open(lines, "w").close()
+    jobs = chosen(o)
+    while (done := sum(1 for _ in open(lines))) < len(jobs):
+        child = subprocess.run([sys.executable, *sys.argv, "--begin", str(done), "--lines", lines], stderr=subprocess.PIPE, text=True)
+        reached = sum(1 for _ in open(lines))
+        if child.returncode and reached < len(jobs):
+            print(jobs[reached]["module"], jobs[reached]["kernel"], "FAILS:", (child.stderr.strip() or "?").splitlines()[-1])
+            open(lines, "a").write("null\n")
+    jobs = [j for j in map(json.loads, open(lines)) if j]
+    json.dump(jobs, open(out, "w"), indent=1)
+    os.remove(lines)
+    summary(jobs)
+
+
+def chosen(o):
+    jobs = json.load(open(f"{o.folder}/jobs.json"))
+    return [j for j in jobs if not o.only or j["kernel"] in o.only.split(",")]
+
+
+def measure_from(o):
     import cupy
     card = Card()
-    jobs = json.load(open(f"{o.folder}/jobs.json"))
-    if o.only:
-        jobs = [j for j in jobs if j["kernel"] in o.only.split(",")]
+    jobs = chosen(o)[o.begin:]
     begin, end = cupy.cuda.Event(), cupy.cuda.Event()
 
     def time(launch, function, count):
@@ -246,11 +269,10 @@ def measure(o):
         # The error of a median, from the quartiles.
         j["error"] = 1.25 * 0.74 * (ratios[3 * len(ratios) // 4] - ratios[len(ratios) // 4]) / math.sqrt(len(ratios))
         print(line(j), flush=True)
+        with open(o.lines, "a") as lines:
+            lines.write(json.dumps(j) + "\n")
         del launch
         cupy.get_default_memory_pool().free_all_blocks()
-    out = o.results or os.path.join(os.environ.get("OUT", o.folder), "results.json")
-    json.dump(jobs, open(out, "w"), indent=1)
-    summary(jobs)
 
 
 def line(j):
@@ -298,9 +320,11 @@ def main():
     p.add_argument("--on", default="")
     p.add_argument("--rounds", type=int, default=40)
     p.add_argument("--batch", type=float, default=1.0, help="milliseconds a kernel is repeated in a round")
-    p.add_argument("--only")
+    p.add_argument("--only", help="kernels, by name")
+    p.add_argument("--begin", type=int, default=-1, help=argparse.SUPPRESS)
+    p.add_argument("--lines", help=argparse.SUPPRESS)
     o = p.parse_args()
-    {"prepare": prepare, "measure": measure, "table": table}[o.action](o)
+    {"prepare": prepare, "measure": measure if o.begin < 0 else measure_from, "table": table}[o.action](o)
 
 
 main()
