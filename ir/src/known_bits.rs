@@ -64,7 +64,7 @@ impl Bits {
     }
 
     /// Trailing bits known to be zero.
-    fn trailing_zeros(self) -> u32 {
+    pub fn trailing_zeros(self) -> u32 {
         self.zeros.trailing_ones()
     }
 

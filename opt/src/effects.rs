@@ -22,6 +22,17 @@ pub fn is_removable(func: &Function, _ctx: &Context<'_>, inst: Inst) -> bool {
     }
 }
 
+/// True when an instruction does nothing besides computing its results: no memory, no other threads, and what comes behind
+/// it is executed.
+pub fn is_computation(func: &Function, inst: Inst) -> bool {
+    let data = &func.dfg.insts[inst];
+    match data.op.info().effect {
+        Effect::Pure | Effect::Traps => true,
+        Effect::Table if data.op == Opcode::Target => target_effects(func, inst).is_some_and(Effects::is_pure),
+        _ => false,
+    }
+}
+
 /// True when two such instructions with equal operands compute the same, wherever they stand.
 pub fn is_function_of_operands(func: &Function, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];

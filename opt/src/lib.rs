@@ -12,6 +12,7 @@
 //! * Value aliases ([`ptxc_ir::Dfg::alias`]) may be left behind; no use refers to one when the pass returns.
 
 mod addresses;
+mod aliases;
 mod call_graph;
 mod combine_instructions;
 mod edit;
@@ -20,6 +21,7 @@ pub mod fold;
 mod fold_constants;
 mod identities;
 mod inline_calls;
+mod merge_accesses;
 mod merge_block_params;
 mod number_values;
 mod pass;
@@ -34,6 +36,7 @@ mod undefined_symbols;
 pub use combine_instructions::combine_instructions;
 pub use fold_constants::fold_constants;
 pub use inline_calls::inline_calls;
+pub use merge_accesses::merge_accesses;
 pub use merge_block_params::merge_block_params;
 pub use number_values::number_values;
 pub use pass::{Context, MODULE_PASSES, ModulePass, PASSES, Pass, find, find_module_pass};

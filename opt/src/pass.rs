@@ -62,6 +62,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::merge_block_params,
     },
     Pass {
+        name: "merge-accesses",
+        summary: "joins loads and stores of neighbouring bytes into accesses of vectors",
+        run: crate::merge_accesses,
+    },
+    Pass {
         name: "number-values",
         summary: "replaces an instruction by an equal one that dominates it",
         run: crate::number_values,
