@@ -34,12 +34,7 @@ enum Step {
 
 /// Calls `f` with every step of a `gep`. `None` when it steps over what has no elements, when a size does not fit, or
 /// when `f` gives up.
-fn for_each_step(
-    func: &Function,
-    module: &Module,
-    gep: Inst,
-    mut f: impl FnMut(Step) -> Option<()>,
-) -> Option<()> {
+fn for_each_step(func: &Function, module: &Module, gep: Inst, mut f: impl FnMut(Step) -> Option<()>) -> Option<()> {
     let Extra::Gep(mut ty) = func.dfg.insts[gep].extra else { return None };
     for (position, index) in func.dfg.args(gep).iter().skip(1).enumerate() {
         let into = if position == 0 { Some(ty) } else { element(module, ty)? };
@@ -283,4 +278,3 @@ fn multiplier(func: &Function, value: Value, width: u32, extension: Extension) -
         Extension::Unsigned => bits as i64,
     })
 }
-

@@ -141,8 +141,5 @@ pub fn overlap(a: i64, a_size: u64, b: i64, b_size: u64) -> bool {
 /// Whether pointers to these spaces can reach the same memory.
 fn spaces_meet(a: Space, b: Space) -> bool {
     use Space::{Generic, Shared, SharedCluster};
-    a == b
-        || a == Generic
-        || b == Generic
-        || matches!((a, b), (Shared, SharedCluster) | (SharedCluster, Shared))
+    a == b || a == Generic || b == Generic || matches!((a, b), (Shared, SharedCluster) | (SharedCluster, Shared))
 }

@@ -9,8 +9,8 @@
 //! target has no such access, and 16 elsewhere.
 
 use ptxc_ir::{
-    Block, CacheOp, Cfg, Extra, Flags, FloatKind, Function, FunctionBuilder, Inst, KnownBits, L2Evict,
-    MemAttrs, Opcode, Scalar, Space, Type, Value,
+    Block, CacheOp, Cfg, Extra, Flags, FloatKind, Function, FunctionBuilder, Inst, KnownBits, L2Evict, MemAttrs,
+    Opcode, Scalar, Space, Type, Value,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -131,10 +131,12 @@ impl Merger<'_> {
         let key = member.map(|(member, lane)| {
             let base = touched.address.base.clone();
             let l1 = attrs.l1 as u8;
-            let key = Key { base, store, space: touched.space, lane, cache: attrs.cache, l1, invariant: attrs.invariant };
+            let key =
+                Key { base, store, space: touched.space, lane, cache: attrs.cache, l1, invariant: attrs.invariant };
             (key, member)
         });
-        let joins = key.as_ref().and_then(|(key, member)| self.index.get(key).copied().filter(|at| self.takes(*at, member)));
+        let joins =
+            key.as_ref().and_then(|(key, member)| self.index.get(key).copied().filter(|at| self.takes(*at, member)));
         self.close_others(func, &touched, store, attrs.invariant, joins);
         let Some((key, member)) = key else { return };
         // What was closed may have moved the group.
@@ -282,14 +284,23 @@ fn member(func: &Function, inst: Inst, attrs: MemAttrs, touched: &Touched) -> Op
     let lane = ty.scalar();
     let common = match lane.kind()? {
         Scalar::Int(8 | 16 | 32 | 64) => lane,
-        Scalar::Float(FloatKind::F16 | FloatKind::Bf16 | FloatKind::F32 | FloatKind::F64) => Type::int(lane.scalar_bits()),
+        Scalar::Float(FloatKind::F16 | FloatKind::Bf16 | FloatKind::F32 | FloatKind::F64) => {
+            Type::int(lane.scalar_bits())
+        }
         Scalar::Ptr(space) if space != Space::Tensor => lane,
         _ => return None,
     };
     let fits = touched.size <= 16 && touched.size == lane.size() * u64::from(ty.lanes());
     let offset = touched.address.offset;
-    let member =
-        Member { inst, order: 0, offset, size: touched.size, lanes: ty.lanes(), lane, align_log2: attrs.align_log2.min(63) };
+    let member = Member {
+        inst,
+        order: 0,
+        offset,
+        size: touched.size,
+        lanes: ty.lanes(),
+        lane,
+        align_log2: attrs.align_log2.min(63),
+    };
     fits.then_some((member, common))
 }
 

@@ -104,6 +104,15 @@ rules! {
     SelectExtremeSwapped "combine.select_extreme_swapped" "The same, the other way around.";
     NegatedCompare "combine.negated_compare" "A negated comparison.";
     ExtendedSign "combine.extended_sign" "An extended test of the sign is a shift.";
+    TestedBitMask "combine.tested_bit_mask" "A bit field that is moved to be tested.";
+    TestedBitShift "combine.tested_bit_shift" "A bit at a variable place, tested.";
+    JoinTests "combine.join_tests" "Two values tested for the same.";
+    JoinNan "combine.join_nan" "Two numbers tested for NaN.";
+    ThreeWay "combine.three_way" "The difference of two comparisons that exclude each other.";
+    FlagToFloat "combine.flag_to_float" "A flag as a float.";
+    SextTruncRange "combine.sext_trunc_range" "Copies of the sign taken away and added again.";
+    DivideShifted "combine.divide_shifted" "An unsigned division by one shifted.";
+    DivideNarrow "combine.divide_narrow" "A division of 64 bits that needs 32.";
     SextNonnegative "combine.sext_nonnegative" "A signed extension of what is not negative.";
     TruncExtended "combine.trunc_extended" "An extension taken away again.";
     TruncTrunc "combine.trunc_trunc" "Two truncations.";

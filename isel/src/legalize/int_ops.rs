@@ -154,8 +154,11 @@ impl Context<'_> {
                 let (a, b) = (self.conv(extension, a, Type::I64), self.conv(extension, b, Type::I64));
                 let product = self.bin(Opcode::Mul, a, b);
                 let low = self.conv(Opcode::Trunc, product, Type::I32);
-                let back = self.conv(extension, low, Type::I64);
-                (low, self.icmp(IntCC::Ne, back, product))
+                let upper = self.bin_imm(Opcode::Lshr, product, 32);
+                let high = self.conv(Opcode::Trunc, upper, Type::I32);
+                // What the upper half is when nothing is lost.
+                let beyond = if signed { self.bin_imm(Opcode::Ashr, low, 31) } else { self.imm(Type::I32, 0) };
+                (low, self.icmp(IntCC::Ne, high, beyond))
             }
             _ => {
                 let low = self.bin(Opcode::Mul, a, b);

@@ -7,6 +7,8 @@
 //!    the width and alignment of accesses, calls;
 //! 3. `operations`: what the target has no instruction for, on legal types.
 //!
+//! At the end `carry` makes chains of sums that were written with comparisons: what sums of wide numbers become above.
+//!
 //! `features` is what a target can do, `helpers` the functions that expansions call. Nothing here knows registers or
 //! PTX statements, except the few target operations that have no generic spelling (carries, byte permutation).
 
@@ -14,6 +16,7 @@ mod atomics;
 mod bits;
 mod boundary;
 mod byte_words;
+mod carry;
 mod cleanup;
 mod context;
 mod control;
@@ -102,5 +105,8 @@ fn legalize_function(
     context.legalize_types(&order);
     context.legalize_operations();
     cleanup::resolve_and_sweep(&mut context.func);
+    if carry::form_chains(&mut context.func) {
+        cleanup::resolve_and_sweep(&mut context.func);
+    }
     (context.func, context.errors)
 }

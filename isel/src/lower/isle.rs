@@ -243,6 +243,11 @@ impl generated::rules::Context for Lower<'_> {
         (layout.count == 1 && matches!(layout.class, RegClass::B16 | RegClass::B32 | RegClass::B64)).then_some(ty)
     }
 
+    fn word64(&mut self, ty: Type) -> Option<Type> {
+        let layout = regs::layout(ty, self.env.target)?;
+        (layout.count == 1 && layout.class == RegClass::B64).then_some(ty)
+    }
+
     fn const_int(&mut self, value: Value) -> Option<i64> {
         self.ir.dfg.as_bits(value)?;
         self.const_i64(value)
@@ -537,6 +542,13 @@ impl generated::rules::Context for Lower<'_> {
 
     fn low(&mut self, reg: VReg) -> VReg {
         self.unpack(reg, RegClass::B32)[0]
+    }
+
+    fn joined_halves(&mut self, reg: VReg) -> VReg {
+        let halves = self.unpack(reg, RegClass::B32);
+        let out = self.new_reg(RegClass::B32);
+        self.emit_toks(&[tok::OR, tok::B32], &[Operand::Def(out), Operand::Use(halves[0]), Operand::Use(halves[1])]);
+        out
     }
 
     fn high(&mut self, reg: VReg) -> VReg {

@@ -1,6 +1,6 @@
 //! Comparisons and choices by them.
 
-use ptxc_ir::{Extra, Function, Inst, IntCC, KnownBits, Opcode, Type, Value};
+use ptxc_ir::{Extra, Flags, FloatCC, Function, Inst, IntCC, KnownBits, Opcode, Type, Value};
 
 use crate::rules::{Found, Rule};
 
@@ -9,9 +9,11 @@ use super::{before, constant, int_width, made_by, mask};
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     match func.dfg.insts[inst].op {
-        Opcode::Icmp => comparison(func, known, inst),
+        Opcode::Icmp => comparison(func, known, inst).or_else(|| tested_bit(func, inst)),
         Opcode::Select => choice(func, inst),
         Opcode::Xor => negation(func, inst),
+        Opcode::And | Opcode::Or => joined_tests(func, inst).or_else(|| unordered(func, inst)),
+        Opcode::Sub => three_way(func, inst),
         Opcode::Zext | Opcode::Sext => extended_sign(func, inst),
         _ => None,
     }
@@ -141,4 +143,113 @@ fn extended_sign(func: &mut Function, inst: Inst) -> Option<Found> {
     let mut builder = before(func, inst);
     let by = builder.bits(ty, u128::from(width - 1));
     Some((Rule::ExtendedSign, builder.binary(shift, x, by)))
+}
+
+/// A bit that is moved to be tested: the mask moves instead. `(x >> c) & m` is zero when `x & (m << c)` is; of a bit at a
+/// variable place in `x`, `x` is shifted rather than a one, which needs a register.
+fn tested_bit(func: &mut Function, inst: Inst) -> Option<Found> {
+    let cc = condition(func, inst)?;
+    let &[masked, zero] = func.dfg.args(inst) else { return None };
+    if !matches!(cc, IntCC::Eq | IntCC::Ne) || constant(func, zero) != Some(0) {
+        return None;
+    }
+    let ty = func.dfg.ty(masked);
+    let width = int_width(ty)?;
+    let parts = made_by(func, masked, Opcode::And)?;
+    let &[a, b] = &parts[..] else { return None };
+    if let (Some(kept), Some(shifted)) = (constant(func, b), made_by(func, a, Opcode::Lshr))
+        && let &[x, by] = &shifted[..]
+        && let Some(by) = constant(func, by).filter(|by| *by < u64::from(width))
+    {
+        let mut builder = before(func, inst);
+        let moved = builder.bits(ty, u128::from(kept << by & mask(width)));
+        let test = builder.binary(Opcode::And, x, moved);
+        return Some((Rule::TestedBitMask, builder.icmp(cc, test, zero)));
+    }
+    for (one, x) in [(a, b), (b, a)] {
+        let Some(shifted) = made_by(func, one, Opcode::Shl) else { continue };
+        let &[start, by] = &shifted[..] else { continue };
+        if constant(func, start) != Some(1) || constant(func, by).is_some() {
+            continue;
+        }
+        let mut builder = before(func, inst);
+        let moved = builder.binary(Opcode::Lshr, x, by);
+        let one = builder.bits(ty, 1);
+        let test = builder.binary(Opcode::And, moved, one);
+        return Some((Rule::TestedBitShift, builder.icmp(cc, test, zero)));
+    }
+    None
+}
+
+/// Two values tested for the same: all bits zero, all bits one, the sign. One test of both.
+fn joined_tests(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[p, q] = func.dfg.args(inst) else { return None };
+    if func.dfg.ty(p) != Type::I1 {
+        return None;
+    }
+    let all = func.dfg.insts[inst].op == Opcode::And;
+    let ((cc, x, bound), (other, y, same)) = (compared(func, p)?, compared(func, q)?);
+    let ty = func.dfg.ty(x);
+    let width = int_width(ty).filter(|width| *width > 1)?;
+    if (cc, bound) != (other, same) || func.dfg.ty(y) != ty {
+        return None;
+    }
+    // Whether a one in either value decides, or only one in both.
+    let either = match (cc, constant(func, bound)?) {
+        (IntCC::Eq, 0) if all => true,
+        (IntCC::Ne, 0) if !all => true,
+        (IntCC::Slt, 0) => !all,
+        (IntCC::Eq, n) if n == mask(width) && all => false,
+        (IntCC::Ne, n) if n == mask(width) && !all => false,
+        (IntCC::Sgt, n) if n == mask(width) => all,
+        _ => return None,
+    };
+    let mut builder = before(func, inst);
+    let both = builder.binary(if either { Opcode::Or } else { Opcode::And }, x, y);
+    Some((Rule::JoinTests, builder.icmp(cc, both, bound)))
+}
+
+/// Whether one of two numbers is NaN, or neither, is one comparison of them.
+fn unordered(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[p, q] = func.dfg.args(inst) else { return None };
+    let wanted = if func.dfg.insts[inst].op == Opcode::Or { FloatCC::Uno } else { FloatCC::Ord };
+    let (x, y) = (tested_for_nan(func, p, wanted)?, tested_for_nan(func, q, wanted)?);
+    if func.dfg.ty(x) != func.dfg.ty(y) || func.dfg.ty(x).is_vector() {
+        return None;
+    }
+    Some((Rule::JoinNan, before(func, inst).fcmp(wanted, Flags::EMPTY, x, y)))
+}
+
+/// The number that a comparison tests for NaN alone: it is compared with itself or with a number.
+fn tested_for_nan(func: &Function, flag: Value, wanted: FloatCC) -> Option<Value> {
+    let inst = func.dfg.def_inst(flag)?;
+    let args = made_by(func, flag, Opcode::Fcmp)?;
+    let &[a, b] = &args[..] else { return None };
+    let asks = matches!(func.dfg.insts[inst].extra, Extra::FloatCC(cc) if cc == wanted);
+    let zero = func.dfg.as_bits(b) == Some(0);
+    (asks && (a == b || zero)).then_some(a)
+}
+
+/// `(x > y) - (x < y)`: the two exclude each other, so one is chosen instead of subtracted.
+fn three_way(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[greater, less] = func.dfg.args(inst) else { return None };
+    let ty = func.dfg.ty(greater);
+    let width = int_width(ty)?;
+    let p = *made_by(func, greater, Opcode::Zext)?.first()?;
+    let q = *made_by(func, less, Opcode::Zext)?.first()?;
+    let ((cc, x, y), (other, a, b)) = (compared(func, p)?, compared(func, q)?);
+    let excluded = match cc {
+        IntCC::Sgt => IntCC::Slt,
+        IntCC::Slt => IntCC::Sgt,
+        IntCC::Ugt => IntCC::Ult,
+        IntCC::Ult => IntCC::Ugt,
+        _ => return None,
+    };
+    let same = (other, a, b) == (excluded, x, y) || (other.swap(), b, a) == (excluded, x, y);
+    if !same || func.dfg.ty(p) != Type::I1 || func.dfg.ty(q) != Type::I1 {
+        return None;
+    }
+    let mut builder = before(func, inst);
+    let minus = builder.bits(ty, u128::from(mask(width)));
+    Some((Rule::ThreeWay, builder.select(q, minus, greater)))
 }

@@ -10,7 +10,10 @@ use super::{before, int_width, made_by};
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     let op = func.dfg.insts[inst].op;
-    if !matches!(op, Opcode::Zext | Opcode::Sext | Opcode::Trunc | Opcode::Sitofp) {
+    if matches!(op, Opcode::Uitofp | Opcode::Sitofp) {
+        return number_of_flag(func, inst);
+    }
+    if !matches!(op, Opcode::Zext | Opcode::Sext | Opcode::Trunc) {
         return None;
     }
     let &[a] = func.dfg.args(inst) else { return None };
@@ -36,6 +39,8 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
             (Opcode::Trunc, Opcode::Zext) if known.of(func, x).most() >> from == 0 => {
                 Some((ZextTruncZero, resized(func, inst, Opcode::Zext, x, to)))
             }
+            // What was taken away was copies of the sign.
+            (Opcode::Trunc, Opcode::Sext) if inside == width && fits_signed(func, x, from) => Some((SextTruncRange, x)),
             // Taken away and added as zeros: a mask, in the type that is there.
             (Opcode::Trunc, Opcode::Zext) if inside == width => {
                 let mut builder = before(func, inst);
@@ -55,5 +60,73 @@ fn resized(func: &mut Function, inst: Inst, op: Opcode, value: Value, to: Type) 
         std::cmp::Ordering::Equal => value,
         std::cmp::Ordering::Less => before(func, inst).convert(op, value, to),
         std::cmp::Ordering::Greater => before(func, inst).convert(Opcode::Trunc, value, to),
+    }
+}
+
+/// A flag as a float is a choice of two constants, which the assembler makes part of the comparison.
+fn number_of_flag(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[a] = func.dfg.args(inst) else { return None };
+    let to = func.dfg.ty(func.dfg.first_result(inst)?);
+    let one: u128 = match to {
+        Type::F16 => 0x3c00,
+        Type::BF16 => 0x3f80,
+        Type::F32 => 0x3f80_0000,
+        Type::F64 => 0x3ff0_0000_0000_0000,
+        _ => return None,
+    };
+    let signed = func.dfg.insts[inst].op == Opcode::Sitofp;
+    let inner = |op: Opcode| made_by(func, a, op).and_then(|args| args.first().copied());
+    let is_flag = |value: &Value| func.dfg.ty(*value) == Type::I1;
+    let (flag, negative) = if is_flag(&a) {
+        (a, signed)
+    } else if let Some(flag) = inner(Opcode::Zext).filter(is_flag) {
+        (flag, false)
+    } else {
+        (inner(Opcode::Sext).filter(|flag| is_flag(flag) && signed)?, true)
+    };
+    let sign = if negative { 1 << (to.bits() - 1) } else { 0 };
+    let mut builder = before(func, inst);
+    let (one, zero) = (builder.bits(to, one | sign), builder.bits(to, 0));
+    Some((FlagToFloat, builder.select(flag, one, zero)))
+}
+
+/// Operations that the range of a value is followed through.
+const MAX_RANGE_DEPTH: u32 = 4;
+
+/// Whether a signed number fits so many bits.
+fn fits_signed(func: &Function, value: Value, bits: u32) -> bool {
+    let limit = 1i128 << (bits - 1);
+    let (least, most) = signed_range(func, value, MAX_RANGE_DEPTH);
+    -limit <= least && most < limit
+}
+
+/// The range that clamps and shifts leave of a signed number.
+fn signed_range(func: &Function, value: Value, depth: u32) -> (i128, i128) {
+    let width = func.dfg.ty(value).scalar_bits().min(127);
+    let whole = (-(1i128 << (width - 1)), (1i128 << (width - 1)) - 1);
+    if let Some(number) = func.dfg.as_signed(value) {
+        return (number, number);
+    }
+    let Some(inst) = func.dfg.def_inst(value).filter(|_| depth > 0) else { return whole };
+    let of = |index: usize| func.dfg.args(inst).get(index).map(|v| func.dfg.resolve(*v));
+    let range = |index: usize| of(index).map_or(whole, |v| signed_range(func, v, depth - 1));
+    match func.dfg.insts[inst].op {
+        Opcode::Smin => {
+            let (a, b) = (range(0), range(1));
+            (a.0.min(b.0), a.1.min(b.1))
+        }
+        Opcode::Smax => {
+            let (a, b) = (range(0), range(1));
+            (a.0.max(b.0), a.1.max(b.1))
+        }
+        Opcode::Sext => range(0),
+        Opcode::Ashr => match of(1).and_then(|by| func.dfg.as_bits(by)).filter(|by| *by < u128::from(width)) {
+            Some(by) => {
+                let (least, most) = range(0);
+                (least >> by, most >> by)
+            }
+            None => whole,
+        },
+        _ => whole,
     }
 }

@@ -6,7 +6,7 @@ use ptxc_ir::{Flags, Function, FunctionBuilder, Inst, KnownBits, Opcode, Type, V
 use crate::rules::Rule::*;
 use crate::rules::{Found, Rule};
 
-use super::{before, constant, int_width, mask, signed};
+use super::{before, constant, int_width, made_by, mask, signed};
 
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
@@ -27,6 +27,19 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
         return Some((DivideUnsigned, before(func, inst).binary_flags(op, exact, a, b)));
     }
     let most = known.of(func, a).most();
+    if !is_signed {
+        if let Some(value) = by_power(func, inst, remainder) {
+            return Some(value);
+        }
+        // In 64 bits a division is a call of a routine, in 32 some 20 instructions.
+        let narrow = u64::from(u32::MAX);
+        if width == 64 && most <= narrow && known.of(func, b).most() <= narrow {
+            let mut builder = before(func, inst);
+            let (x, y) = (builder.convert(Opcode::Trunc, a, Type::I32), builder.convert(Opcode::Trunc, b, Type::I32));
+            let result = builder.binary(op, x, y);
+            return Some((DivideNarrow, builder.convert(Opcode::Zext, result, ty)));
+        }
+    }
     let divisor = constant(func, b).filter(|n| *n != 0)?;
     if !matches!(width, 32 | 64) && !divisor.is_power_of_two() {
         return None;
@@ -54,6 +67,24 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
     }
     let (rule, quotient) = unsigned_quotient(&mut builder, a, divisor, ty, most);
     Some((rule, if remainder { rest(&mut builder, a, quotient, b) } else { quotient }))
+}
+
+/// A division by `1 << y` is a shift by y.
+fn by_power(func: &mut Function, inst: Inst, remainder: bool) -> Option<Found> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let power = made_by(func, b, Opcode::Shl)?;
+    let &[one, by] = &power[..] else { return None };
+    if constant(func, one) != Some(1) {
+        return None;
+    }
+    let ty = func.dfg.ty(a);
+    let mut builder = before(func, inst);
+    if !remainder {
+        return Some((DivideShifted, builder.binary(Opcode::Lshr, a, by)));
+    }
+    let less_one = builder.bits(ty, u128::from(mask(ty.scalar_bits())));
+    let kept = builder.binary(Opcode::Add, b, less_one);
+    Some((DivideShifted, builder.binary(Opcode::And, a, kept)))
 }
 
 /// a - quotient * b.
