@@ -158,7 +158,7 @@ pub struct Builder<'a> {
     carried: SecondaryMap<VReg, PackedOption<VReg>>,
     /// Predecessors of the node to be made.
     preds: Vec<Edge>,
-    /// Nodes that another predecessor comes after anyway.
+    /// For each node the last one that comes after it by another predecessor, plus one.
     implied: Vec<u32>,
 }
 
@@ -364,7 +364,8 @@ impl<'a> Builder<'a> {
             return;
         }
         // Nodes before which a predecessor already comes, as far as one step shows.
-        self.implied.clear();
+        let mark = self.graph.len() as u32 + 1;
+        self.implied.resize(self.graph.len(), 0);
         let mut budget = 256usize;
         for edge in preds.iter() {
             let before = self.graph.preds(edge.node);
@@ -372,11 +373,10 @@ impl<'a> Builder<'a> {
             if budget == 0 {
                 break;
             }
-            self.implied.extend(before.iter().map(|edge| edge.node));
+            before.iter().for_each(|edge| self.implied[edge.node as usize] = mark);
         }
-        self.implied.sort_unstable();
         let implied = &self.implied;
-        preds.retain(|edge| edge.kind == Kind::Data || implied.binary_search(&edge.node).is_err());
+        preds.retain(|edge| edge.kind == Kind::Data || implied[edge.node as usize] != mark);
     }
 }
 
