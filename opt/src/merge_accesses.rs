@@ -164,13 +164,10 @@ impl Merger<'_> {
         if invariant {
             return;
         }
-        let mut at = 0;
         let mut moved = false;
         let mut kept = Vec::with_capacity(self.open.len());
-        for mut group in std::mem::take(&mut self.open) {
-            let stays = Some(at) == joins || self.passes(func, &mut group, touched, store);
-            at += 1;
-            if stays {
+        for (at, mut group) in std::mem::take(&mut self.open).into_iter().enumerate() {
+            if Some(at) == joins || self.passes(func, &mut group, touched, store) {
                 kept.push(group);
             } else {
                 moved = true;
