@@ -35,6 +35,7 @@ const O2: &[&str] = &[
     "fold-constants",
     "merge-block-params",
     "number-values",
+    "widen-arithmetic",
     "combine-instructions",
     "fold-constants",
     "number-values",

@@ -32,6 +32,7 @@ mod remove_unused_symbols;
 mod rules;
 mod simplify_control_flow;
 mod undefined_symbols;
+mod widen_arithmetic;
 
 pub use combine_instructions::combine_instructions;
 pub use fold_constants::fold_constants;
@@ -47,3 +48,4 @@ pub use remove_unused_symbols::remove_unused_symbols;
 pub use rules::{Remarks, Rule};
 pub use simplify_control_flow::simplify_control_flow;
 pub use undefined_symbols::undefined_symbols;
+pub use widen_arithmetic::widen_arithmetic;

@@ -52,6 +52,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::combine_instructions,
     },
     Pass {
+        name: "widen-arithmetic",
+        summary: "computes in 32 bits what is computed in fewer and then extended",
+        run: crate::widen_arithmetic,
+    },
+    Pass {
         name: "simplify-control-flow",
         summary: "resolves constant branches, removes unreachable and empty blocks, joins chains of blocks",
         run: crate::simplify_control_flow,

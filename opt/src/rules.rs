@@ -120,6 +120,7 @@ rules! {
     SextSext "combine.sext_sext" "Two signed extensions.";
     ZextTruncZero "combine.zext_trunc_zero" "Zeros taken away and added again.";
     ZextTruncMask "combine.zext_trunc_mask" "Bits taken away, zeros added: a mask.";
+    DivideInWords "combine.divide_in_words" "A division of a narrow number by a constant.";
     DivideUnsigned "combine.divide_unsigned" "A signed division of what is not negative.";
     UdivPower "combine.udiv_power" "An unsigned division by a power of two.";
     UremPower "combine.urem_power" "An unsigned remainder by a power of two.";

@@ -194,4 +194,5 @@ def main():
         print(f"\n{rows} patterns on {sm}: fewer in {better}, more in {worse}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -41,6 +41,9 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
         }
     }
     let divisor = constant(func, b).filter(|n| *n != 0)?;
+    if width < 32 && !divisor.is_power_of_two() {
+        return Some((DivideInWords, in_words(func, inst, is_signed)));
+    }
     if !matches!(width, 32 | 64) && !divisor.is_power_of_two() {
         return None;
     }
@@ -85,6 +88,18 @@ fn by_power(func: &mut Function, inst: Inst, remainder: bool) -> Option<Found> {
     let less_one = builder.bits(ty, u128::from(mask(ty.scalar_bits())));
     let kept = builder.binary(Opcode::Add, b, less_one);
     Some((DivideShifted, builder.binary(Opcode::And, a, kept)))
+}
+
+/// The same operation on 32 bits, in which products have room.
+fn in_words(func: &mut Function, inst: Inst, is_signed: bool) -> Value {
+    let op = func.dfg.insts[inst].op;
+    let operands = func.dfg.args(inst).to_vec();
+    let ty = func.dfg.ty(operands[0]);
+    let extend = if is_signed { Opcode::Sext } else { Opcode::Zext };
+    let mut builder = before(func, inst);
+    let wide: Vec<Value> = operands.iter().map(|v| builder.convert(extend, *v, Type::I32)).collect();
+    let result = builder.binary(op, wide[0], wide[1]);
+    builder.convert(Opcode::Trunc, result, ty)
 }
 
 /// a - quotient * b.
