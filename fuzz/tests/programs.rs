@@ -91,3 +91,24 @@ fn programs_hold_every_operation() {
     let missing: Vec<_> = Opcode::ALL.iter().filter(|op| !seen.contains(op) && !LEFT_OUT.contains(op)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+/// The mutations of `tests/scripts/planted_bugs.py` replace text that is in their files, once.
+#[test]
+fn planted_bugs_follow_the_code() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let list = std::fs::read_to_string(root.join("tests/planted_bugs.txt")).unwrap();
+    let mut entries = 0;
+    for entry in list.split("\n== ").skip(1) {
+        let name = entry.lines().next().unwrap_or_default();
+        let file = entry.lines().find_map(|line| line.strip_prefix("file ")).unwrap_or_default();
+        let replaced: Vec<&str> = entry.lines().filter_map(|line| line.strip_prefix('-')).collect();
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        assert_eq!(
+            text.matches(&replaced.join("\n")).count(),
+            1,
+            "{name}: its text is not in {file}, or more than once"
+        );
+        entries += 1;
+    }
+    assert!(entries >= 15, "{entries} entries");
+}

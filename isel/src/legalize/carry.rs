@@ -7,9 +7,11 @@
 //!
 //! The forms, of which operands may be swapped where that is the same:
 //!
-//!     s = add a, b             c = icmp ult s, a                           the first limb
-//!     t = add a, b             s = add t, zext c                           a further limb; or t is any value
-//!     o = icmp ult t, a        p = icmp ult s, t        c = or o, p        its carry; or p alone
+//! ```text
+//! s = add a, b             c = icmp ult s, a                           the first limb
+//! t = add a, b             s = add t, zext c                           a further limb; or t is any value
+//! o = icmp ult t, a        p = icmp ult s, t        c = or o, p        its carry; or p alone
+//! ```
 //!
 //! and the same of differences, where `c` of the first limb is `icmp ult a, b`, `o` likewise and `p` is `icmp ult t, zext c`.
 
