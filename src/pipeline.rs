@@ -40,6 +40,7 @@ const O2: &[&str] = &[
     "fold-constants",
     "number-values",
     "simplify-control-flow",
+    "merge-accesses",
     "remove-dead-code",
 ];
 const O3: &[&str] = O2;

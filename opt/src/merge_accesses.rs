@@ -29,8 +29,8 @@ const MAX_MEMBERS: usize = 64;
 #[derive(Clone, Copy)]
 struct Member {
     inst: Inst,
-    /// How many came before it in the group.
-    order: usize,
+    /// Its place in the block.
+    position: u32,
     /// From the base of the group.
     offset: i64,
     size: u64,
@@ -57,7 +57,7 @@ struct Key {
 struct Group {
     key: Key,
     members: Vec<Member>,
-    /// Loads: bytes that stores after the first member have written.
+    /// Loads: bytes that stores write behind the first member, where they stood or where they were moved to.
     written: Vec<(i64, u64)>,
 }
 
@@ -70,6 +70,7 @@ pub fn merge_accesses(func: &mut Function, ctx: &Context<'_>) -> bool {
         open: Vec::new(),
         index: FxHashMap::default(),
         closed: Vec::new(),
+        position: 0,
     };
     let mut changed = false;
     for block in order {
@@ -94,14 +95,18 @@ struct Merger<'m> {
     index: FxHashMap<Key, usize>,
     /// Groups of the block that are complete.
     closed: Vec<Group>,
+    /// Instructions of the block seen so far.
+    position: u32,
 }
 
 impl Merger<'_> {
     /// Finds the groups of a block.
     fn scan(&mut self, func: &mut Function, ctx: &Context<'_>, block: Block) {
+        self.position = 0;
         let mut next = func.layout.first_inst(block);
         while let Some(inst) = next {
             next = func.layout.next_inst(inst);
+            self.position += 1;
             // What was joined in blocks before left names behind.
             resolve_uses_of(func, inst);
             self.known.visit(func, inst);
@@ -127,7 +132,7 @@ impl Merger<'_> {
             size: data.ty.size(),
             space: func.dfg.ty(pointer).space().unwrap_or(Space::Generic),
         };
-        let member = member(func, inst, attrs, &touched);
+        let member = member(func, inst, attrs, &touched, self.position);
         let key = member.map(|(member, lane)| {
             let base = touched.address.base.clone();
             let l1 = attrs.l1 as u8;
@@ -141,10 +146,7 @@ impl Merger<'_> {
         let Some((key, member)) = key else { return };
         // What was closed may have moved the group.
         match joins.and_then(|_| self.index.get(&key).copied()) {
-            Some(at) => {
-                let members = &mut self.open[at].members;
-                members.push(Member { order: members.len(), ..member });
-            }
+            Some(at) => self.open[at].members.push(member),
             None => self.begin(key, member),
         }
     }
@@ -164,30 +166,47 @@ impl Merger<'_> {
         if invariant {
             return;
         }
-        let mut moved = false;
+        // The members of the group that a store joins come down to it.
+        let lowered = match joins {
+            Some(at) if store => std::mem::take(&mut self.open[at].members),
+            _ => Vec::new(),
+        };
+        let (mut closed, mut joined) = (false, None);
         let mut kept = Vec::with_capacity(self.open.len());
         for (at, mut group) in std::mem::take(&mut self.open).into_iter().enumerate() {
-            if Some(at) == joins || self.passes(func, &mut group, touched, store) {
+            if Some(at) == joins {
+                joined = Some(kept.len());
+                kept.push(group);
+            } else if self.passes(func, &mut group, touched, store, &lowered) {
                 kept.push(group);
             } else {
-                moved = true;
+                closed = true;
                 self.close(group);
             }
         }
+        if let Some(at) = joined.filter(|_| store) {
+            kept[at].members = lowered;
+        }
         self.open = kept;
-        if moved {
+        if closed {
             self.reindex();
         }
     }
 
-    /// Whether a group may still get members behind an access that is not one of them.
-    fn passes(&self, func: &Function, group: &mut Group, touched: &Touched, store: bool) -> bool {
+    /// Whether a group may still get members behind an access that is not one of them. `lowered` are the stores that come
+    /// down to it.
+    fn passes(&self, func: &Function, group: &mut Group, touched: &Touched, store: bool, lowered: &[Member]) -> bool {
         if !group.key.store {
             if !store || group.key.invariant {
                 return true;
             }
             if group.key.base == touched.address.base {
                 group.written.push((touched.address.offset, touched.size));
+                // Stores that stood before the group stand behind its first member now: loads that join it would pass
+                // them. If the last of them stood behind that member, the others were noted when it was joined.
+                if lowered.last().is_some_and(|last| last.position < group.members[0].position) {
+                    group.written.extend(lowered.iter().map(|store| (store.offset, store.size)));
+                }
                 return group.written.len() < MAX_MEMBERS;
             }
         }
@@ -269,7 +288,7 @@ impl Merger<'_> {
 }
 
 /// The access as a member, and the type that lanes of its group have; `None` for what is not joined.
-fn member(func: &Function, inst: Inst, attrs: MemAttrs, touched: &Touched) -> Option<(Member, Type)> {
+fn member(func: &Function, inst: Inst, attrs: MemAttrs, touched: &Touched, position: u32) -> Option<(Member, Type)> {
     if attrs.has_policy || attrs.prefetch != 0 || attrs.l2 != L2Evict::None {
         return None;
     }
@@ -291,7 +310,7 @@ fn member(func: &Function, inst: Inst, attrs: MemAttrs, touched: &Touched) -> Op
     let offset = touched.address.offset;
     let member = Member {
         inst,
-        order: 0,
+        position,
         offset,
         size: touched.size,
         lanes: ty.lanes(),
@@ -370,7 +389,7 @@ impl Piece<'_> {
 
     fn load(&self, func: &mut Function, copies: &[(Inst, Inst)]) {
         let Some(attrs) = self.attrs(func) else { return };
-        let Some(first) = self.members.iter().min_by_key(|m| m.order) else { return };
+        let Some(first) = self.members.iter().min_by_key(|m| m.position) else { return };
         let pointer = func.dfg.args(first.inst)[0];
         let ty = self.ty();
         let mut b = FunctionBuilder::before(func, first.inst);
@@ -399,7 +418,7 @@ impl Piece<'_> {
 
     fn store(&self, func: &mut Function) {
         let Some(attrs) = self.attrs(func) else { return };
-        let Some(last) = self.members.iter().max_by_key(|m| m.order) else { return };
+        let Some(last) = self.members.iter().max_by_key(|m| m.position) else { return };
         let ty = self.ty();
         let mut b = FunctionBuilder::before(func, last.inst);
         let mut lanes: SmallVec<[Value; 16]> = SmallVec::new();
