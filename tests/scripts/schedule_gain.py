@@ -67,11 +67,11 @@ def likeness(a, b):
 
 
 def predictions(text):
-    """Cycles before and after that the remarks of the scheduler name, summed over the blocks of each kernel."""
-    found = {}
-    for kernel, before, after in re.findall(r"@(\w+)[^\n]*?(\d+) cycles[^\n]*?(\d+)", text):
-        old = found.get(kernel, (0, 0))
-        found[kernel] = (old[0] + int(before), old[1] + int(after))
+    """Cycles of each kernel in what `--emit sched` prints, summed over its blocks."""
+    found, name = {}, None
+    for kernel, cycles in re.findall(r"^(?:@(\w+) on |\w+: \d+ instructions,.*?(\d+) cycles)", text, re.MULTILINE):
+        name = kernel or name
+        found[name] = found.get(name, 0) + int(cycles or 0)
     return found
 
 
@@ -85,12 +85,13 @@ def prepare(o):
         try:
             for way, options in zip(WAYS, (o.off, o.on)):
                 base = f"{o.folder}/{module}.{way}"
-                told = run([o.ptxc, path, "-O3", "--sm", o.arch, *options.split(), "-o", base + ".ptx"])
+                compile = [o.ptxc, path, "-O3", "--sm", o.arch, *options.split()]
+                run([*compile, "-o", base + ".ptx"])
                 assembled = run([o.ptxas, "-v", f"-arch={o.arch}", base + ".ptx", "-o", base + ".cubin"])
                 used = dict(re.findall(r"Compiling entry function '(\w+)'.*?Used (\d+) registers", assembled, re.S))
                 spills = dict(re.findall(r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores", assembled, re.S))
                 code = orders(run([o.nvdisasm, "-c", base + ".cubin"]))
-                made[way] = used, spills, code, bodies(open(base + ".ptx").read()), predictions(told)
+                made[way] = used, spills, code, bodies(open(base + ".ptx").read()), predictions(run([*compile, "--emit", "sched"]))
         except RuntimeError as error:
             print(module, "left out:", error)
             continue
@@ -100,9 +101,9 @@ def prepare(o):
                 continue
             job = dict(module=module, kind=kind, kernel=kernel, independent=kernel in launches.INDEPENDENT[kind])
             for way in WAYS:
-                used, spills, code, _, predicted = made[way]
-                job[way] = dict(registers=int(used[kernel]), spills=int(spills[kernel]), instructions=len(code[kernel]))
-            job["predicted"] = made["on"][4].get(kernel)
+                used, spills, code, _, cycles = made[way]
+                job[way] = dict(registers=int(used[kernel]), spills=int(spills[kernel]), instructions=len(code[kernel]),
+                                predicted=cycles[kernel])
             job["ptx"] = likeness(made["off"][3][kernel], made["on"][3][kernel])
             job["sass"] = likeness(made["off"][2][kernel], made["on"][2][kernel])
             jobs.append(job)
@@ -277,7 +278,7 @@ def measure_from(o):
 
 def line(j):
     order = "same" if j["ptx"] == 1 else "undone" if j["sass"] == 1 else f"{100 * (1 - j['sass']):.0f} % other"
-    predicted = f"{j['predicted'][0]} -> {j['predicted'][1]}" if j.get("predicted") else ""
+    predicted = f"{j['off']['predicted']} -> {j['on']['predicted']}"
     return (f"{j['module'][:22]:22} {j['kernel'][:18]:18} {j['us'][0]:9.1f} us {j['ratio']:6.3f} +-{j['error']:.3f} {j['on']['registers']:4}/{j['off']['registers']:<4}"
             f" {j['on']['instructions']:5}/{j['off']['instructions']:<5} {order:10} {predicted:18} {'*' if j['independent'] else ' '} {'' if j['bits'] == 'same' else j['bits']}")
 
@@ -298,11 +299,11 @@ def summary(jobs):
 
 def table(o):
     jobs = json.load(open(o.results))
-    print("| kernel | time, us | ratio | registers | machine instructions | order in PTX / machine code |\n| --- | ---: | ---: | ---: | ---: | --- |")
+    print("| kernel | time, us | ratio | registers | machine instructions | predicted cycles | order in PTX / machine code |\n| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     for j in jobs:
         order = "as before" if j["ptx"] == 1 else "changed / undone by ptxas" if j["sass"] == 1 else f"changed / {100 * j['sass']:.0f} % as before"
         print(f"| {j['module']} {j['kernel']}{' *' if j['independent'] else ''} | {j['us'][0]:.1f} | {j['ratio']:.3f} | {j['off']['registers']} → {j['on']['registers']} | "
-              f"{j['off']['instructions']} → {j['on']['instructions']} | {order} |")
+              f"{j['off']['instructions']} → {j['on']['instructions']} | {j['off']['predicted']} → {j['on']['predicted']} | {order} |")
     summary(jobs)
 
 

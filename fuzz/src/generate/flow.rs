@@ -179,10 +179,7 @@ impl Body<'_> {
             };
             calls.push(((low + case) as u128 & all, call));
         }
-        let default = self.block(&[]);
-        targets.push(default);
-        let default = self.b.func.dfg.block_call(default, &[]);
-        self.b.switch(value, default, calls);
+        self.end_in_switch(value, calls, &mut targets);
         for block in targets {
             self.enter(block, scope);
             self.inside(false);
@@ -288,6 +285,14 @@ impl Body<'_> {
         cases
     }
 
+    /// Ends the block with a switch whose default is a new target.
+    fn end_in_switch(&mut self, value: Value, calls: Vec<(u128, BlockCall)>, targets: &mut Vec<Block>) {
+        let default = self.block(&[]);
+        targets.push(default);
+        let default = self.b.func.dfg.block_call(default, &[]);
+        self.b.switch(value, default, calls);
+    }
+
     fn switch(&mut self) {
         let ty = self.int_type();
         let value = self.operand(ty);
@@ -318,10 +323,7 @@ impl Body<'_> {
             };
             calls.push((case, call));
         }
-        let default = self.block(&[]);
-        targets.push(default);
-        let default = self.b.func.dfg.block_call(default, &[]);
-        self.b.switch(value, default, calls);
+        self.end_in_switch(value, calls, &mut targets);
         for block in targets {
             self.enter(block, scope);
             self.inside(together);
