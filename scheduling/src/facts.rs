@@ -12,6 +12,7 @@
 //! is a member of the copy's chain and of the memory's. This is what lets copies sink between the loads and
 //! multiplications of another buffer although nothing is known about the two addresses.
 
+mod elsewhere;
 mod opcode;
 mod registers;
 
@@ -158,6 +159,8 @@ pub struct ModuleFacts {
     opcodes: Vec<OpcodeFacts>,
     /// Extern shared variables all begin at one address (PTX ISA 5.1.8): they count as the first of them.
     dynamic: FxHashMap<SymId, SymId>,
+    /// Size and alignment of the constant variables that are defined here.
+    constants: FxHashMap<SymId, (u64, u32)>,
 }
 
 impl ModuleFacts {
@@ -165,13 +168,18 @@ impl ModuleFacts {
     pub fn new(module: &Module) -> ModuleFacts {
         let opcodes = module.opcodes.all().map(OpcodeFacts::of).collect();
         let mut dynamic = FxHashMap::default();
+        let mut constants = FxHashMap::default();
         let mut first = None;
         for global in module.globals.values() {
+            let is_ours = matches!(global.linkage, Linkage::Visible | Linkage::Internal);
+            if let (Space::Const, true, Some(size)) = (global.space, is_ours, global.size) {
+                constants.insert(global.symbol, (size, global.align));
+            }
             if global.space == Space::Shared && (global.linkage == Linkage::Extern || global.size.is_none()) {
                 dynamic.insert(global.symbol, *first.get_or_insert(global.symbol));
             }
         }
-        ModuleFacts { opcodes, dynamic }
+        ModuleFacts { opcodes, dynamic, constants }
     }
 
     /// What the mnemonic of an instruction says; `None` for copies, calls and opaque assembly.

@@ -5,11 +5,13 @@
 //! * [`graph`] makes dependence graphs of it, near linear in the size of a block.
 //! * [`list`] puts it in the order that the machine's latencies and the register budget want; [`timeline`] says when
 //!   each instruction of an order issues. A block whose cycles do not fall by 3 % stays as it was.
-//! * [`random`] puts a block in any order that the graph allows. It is how fuzzing proves the graph.
+//! * [`superblocks`] are chains of blocks with ways out and none in; [`motion`] says which instructions may go from one to
+//!   its neighbour, and those go where the model sees a gain.
+//! * [`random`] puts a block in any order that the graph allows, after any moves between blocks. It is how fuzzing proves the graph.
 //! * [`show_module`] and [`draw_module`] show timelines to people.
 //! * [`checker`] accepts or rejects an order by a derivation of its own; it runs in builds with debug assertions.
 //!
-//! What it decides: the order of instructions within blocks. What it does not: which instructions there are, and which
+//! What it decides: the order of instructions within superblocks. What it does not: which instructions there are, and which
 //! registers they use.
 
 pub mod checker;
@@ -19,12 +21,17 @@ pub mod graph;
 pub mod groups;
 pub mod list;
 pub mod live;
+pub mod loops;
 pub mod machine;
+pub mod motion;
+mod order;
 pub mod random;
+mod regions;
 mod show;
+pub mod superblocks;
 pub mod timeline;
 
-pub use checker::{Violation, check};
+pub use checker::{Violation, check, check_function};
 pub use draw::draw_module;
 pub use facts::{FunctionFacts, ModuleFacts};
 pub use graph::{Builder, Edge, Graph, Kind, Node};
@@ -34,8 +41,13 @@ pub use show::show_module;
 pub use timeline::{Clock, Slot, Timeline};
 
 use cranelift_entity::SecondaryMap;
-use list::{List, Sink};
-use ptxc_mir::{Block, Function, Inst, Module, VReg};
+use list::List;
+use loops::Loops;
+use motion::Seam;
+use order::Orderer;
+use ptxc_mir::{Block, Cfg, Function, Inst, Module};
+use regions::{Regions, Standing};
+use superblocks::Superblocks;
 
 /// How to order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -71,6 +83,8 @@ impl Default for Options {
 pub struct Summary {
     /// Blocks in another order than before.
     pub changed: u32,
+    /// Instructions that went from one block to another.
+    pub moved: u64,
     /// Cycles before.
     pub cycles_before: u64,
     /// Cycles afterwards.
@@ -85,10 +99,11 @@ pub struct Summary {
 
 impl Summary {
     /// Adds what a block came to.
-    fn keep(&mut self, timeline: &Timeline, critical_path: u32) {
-        self.cycles_after += u64::from(timeline.cycles);
-        self.peak_after = self.peak_after.max(timeline.peak);
-        self.critical_path += u64::from(critical_path);
+    fn keep(&mut self, block: &Standing) {
+        self.cycles_after += u64::from(block.cycles);
+        self.peak_after = self.peak_after.max(block.peak);
+        self.critical_path += u64::from(block.critical);
+        self.moved += u64::from(block.risen + block.sunk);
     }
 }
 
@@ -109,32 +124,32 @@ impl Context {
 
     /// The timelines of a function's blocks as they are, in the order of its layout.
     pub fn timelines(&self, func: &Function) -> Vec<(Block, Timeline)> {
-        let liveness = Liveness::of(func);
-        let mut clock = Clock::new(&self.machine, &self.facts, &liveness);
+        let liveness = Liveness::of(func, &Cfg::compute(func));
+        let mut clock = Clock::new(&self.machine, &self.facts);
         let blocks = func.layout.iter();
-        blocks.map(|&block| (block, clock.run(func, block, &func.blocks[block].insts))).collect()
+        blocks.map(|&block| (block, clock.run(func, &liveness, block, &func.blocks[block].insts))).collect()
     }
 
     /// Cycles of each block once the assembler has ordered it: it puts independent computations where they wait least,
     /// within the dependences and with all registers that launch bounds grant.
     pub fn assembled(&self, func: &Function) -> Vec<u32> {
         let facts = FunctionFacts::new(&self.facts, func);
-        let liveness = Liveness::of(func);
-        let mut clock = Clock::new(&self.machine, &self.facts, &liveness);
+        let liveness = Liveness::of(func, &Cfg::compute(func));
+        let mut clock = Clock::new(&self.machine, &self.facts);
         let mut builder = Builder::new(&facts);
-        let mut list = List::new(&self.machine, &self.facts, &liveness, self.machine.register_budget(&func.attrs));
+        let mut list = List::new(&self.machine, &self.facts, self.machine.register_budget(&func.attrs));
         let (mut nodes, mut order): (Vec<Node>, Vec<Inst>) = (Vec::new(), Vec::new());
         let mut cycles = Vec::with_capacity(func.layout.len());
         for &block in &func.layout {
             order.clear();
-            list.enter(func, block, false);
+            list.enter(func, &liveness, block, false);
             builder.each_region(func, block, |graph| {
                 nodes.clear();
                 list.region(func, graph, &mut nodes);
                 order.extend(nodes.iter().filter_map(|&node| graph.inst(node)));
             });
-            let as_it_stands = clock.run(func, block, &func.blocks[block].insts).cycles;
-            cycles.push(clock.run(func, block, &order).cycles.min(as_it_stands));
+            let as_it_stands = clock.run(func, &liveness, block, &func.blocks[block].insts).cycles;
+            cycles.push(clock.run(func, &liveness, block, &order).cycles.min(as_it_stands));
         }
         cycles
     }
@@ -142,9 +157,6 @@ impl Context {
 
 /// Registers of a thread that the assembler takes for itself: addresses, constants, stack.
 const RESERVED: u32 = 8;
-
-/// How many instructions before its user a computation is put that waits for it.
-const AHEAD: usize = 6;
 
 /// Orders the blocks of a function in SSA form.
 ///
@@ -160,6 +172,8 @@ pub fn run(func: &mut Function, context: &Context, options: &Options) -> Result<
 
 fn at_random(func: &mut Function, context: &Context, options: &Options, seed: u64) -> Result<Summary, Violation> {
     let facts = FunctionFacts::new(&context.facts, func);
+    let old = options.check.then(|| orders(func));
+    let superblocks = random::move_between_blocks(func, &facts, seed);
     let mut builder = Builder::new(&facts);
     let mut order: Vec<Inst> = Vec::new();
     for index in 0..func.layout.len() {
@@ -167,69 +181,62 @@ fn at_random(func: &mut Function, context: &Context, options: &Options, seed: u6
         order.clear();
         let mut random = random::Random::new(seed ^ (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         builder.each_region(func, block, |graph| random.order(graph, &mut order));
-        if options.check {
-            check(func, &facts, block, &func.blocks[block].insts, &order)?;
-        }
         std::mem::swap(&mut func.blocks[block].insts, &mut order);
+    }
+    if let Some(old) = old {
+        check_function(func, &facts, &old, superblocks.iter())?;
     }
     Ok(Summary::default())
 }
 
+/// The instructions of every block in their order.
+fn orders(func: &Function) -> SecondaryMap<Block, Vec<Inst>> {
+    let mut orders = SecondaryMap::with_capacity(func.blocks.len());
+    func.layout.iter().for_each(|&block| orders[block] = func.blocks[block].insts.clone());
+    orders
+}
+
 fn by_latency(func: &mut Function, context: &Context, options: &Options) -> Result<Summary, Violation> {
     let facts = FunctionFacts::new(&context.facts, func);
-    let liveness = Liveness::of(func);
-    let mut clock = Clock::new(&context.machine, &context.facts, &liveness);
+    let cfg = Cfg::compute(func);
+    let mut liveness = Liveness::of(func, &cfg);
+    let mut clock = Clock::new(&context.machine, &context.facts);
     let before: Vec<Timeline> =
-        func.layout.iter().map(|&block| clock.run(func, block, &func.blocks[block].insts)).collect();
+        func.layout.iter().map(|&block| clock.run(func, &liveness, block, &func.blocks[block].insts)).collect();
     let peak = before.iter().map(|timeline| timeline.peak).max().unwrap_or(0);
     let limit = options.registers.unwrap_or_else(|| register_limit(func, &context.machine, peak));
-    let mut builder = Builder::new(&facts);
-    let mut list = List::new(&context.machine, &context.facts, &liveness, limit);
-    let mut sink = Sink::default();
-    let uses = count_uses(func);
+    let old_orders = options.check.then(|| orders(func));
+    let mut orderer = Orderer::new(func, context, &facts, limit);
+    let mut standing: SecondaryMap<Block, Standing> = SecondaryMap::with_capacity(func.blocks.len());
     let mut summary = Summary { peak_before: peak, ..Summary::default() };
-    let (mut nodes, mut order): (Vec<Node>, Vec<Inst>) = (Vec::new(), Vec::new());
     for (index, old) in before.iter().enumerate() {
         let block = func.layout[index];
         summary.cycles_before += u64::from(old.cycles);
+        standing[block] = Standing { cycles: old.cycles, peak: old.peak, critical: old.cycles, ..Standing::default() };
         if cannot_gain(old, limit) {
-            summary.keep(old, old.cycles);
             continue;
         }
-        let mut best: Option<Timeline> = None;
-        for spreads in [true, false] {
-            if !spreads && !list.could_spread() {
-                break;
-            }
-            order.clear();
-            list.enter(func, block, spreads);
-            builder.each_region(func, block, |graph| {
-                nodes.clear();
-                list.region(func, graph, &mut nodes);
-                let may_sink = |inst| may_sink(func, context, &facts, &uses, inst);
-                let ahead = if old.peak > limit { 0 } else { AHEAD };
-                sink.region(graph, &nodes, ahead, may_sink, &mut order);
-            });
-            if options.check {
-                check(func, &facts, block, &func.blocks[block].insts, &order)?;
-            }
-            let new = clock.run(func, block, &order);
-            // What is spread leaves more to other warps: it may take a little longer.
-            let better = best.as_ref().is_none_or(|best| new.cycles + new.cycles / 32 < best.cycles);
-            if better && is_better(old, &new, limit) {
-                best = Some(new);
-            }
+        let best = orderer.order(func, &liveness, (block, old.peak, options.check), |new| is_better(old, new, limit))?;
+        standing[block].critical = orderer.critical_path();
+        if let Some(new) = best {
+            func.blocks[block].insts.clear();
+            func.blocks[block].insts.extend(new.slots.iter().map(|slot| slot.inst));
+            standing[block].cycles = new.cycles;
+            standing[block].peak = new.peak;
+            summary.changed += 1;
         }
-        let kept = match &best {
-            Some(new) => {
-                func.blocks[block].insts.clear();
-                func.blocks[block].insts.extend(new.slots.iter().map(|slot| slot.inst));
-                summary.changed += 1;
-                new
-            }
-            None => old,
-        };
-        summary.keep(kept, list.critical_path());
+    }
+    let loops = Loops::of(func, &cfg);
+    let superblocks = Superblocks::of(func, &loops);
+    let mut regions = Regions::new(context, &facts, &loops, limit.min(peak), options.check);
+    for (above, below) in superblocks.neighbours() {
+        regions.improve(func, &mut liveness, &mut orderer, Seam { above, below }, &mut standing)?;
+    }
+    for &block in &func.layout {
+        summary.keep(&standing[block]);
+    }
+    if let Some(old) = old_orders {
+        check_function(func, &facts, &old, superblocks.iter())?;
     }
     Ok(summary)
 }
@@ -256,34 +263,4 @@ fn is_better(old: &Timeline, new: &Timeline, limit: u32) -> bool {
     let faster = u64::from(new.cycles) * 100 <= u64::from(old.cycles) * 97 && new.cycles + 4 <= old.cycles;
     let smaller = old.peak > limit && new.peak < old.peak && u64::from(new.cycles) * 100 <= u64::from(old.cycles) * 102;
     fits && faster || smaller
-}
-
-/// Whether an instruction may stand anywhere between its operands and its users, and is cheap: a short computation of one
-/// value.
-fn may_sink(
-    func: &Function,
-    context: &Context,
-    facts: &FunctionFacts<'_>,
-    uses: &SecondaryMap<VReg, u32>,
-    inst: Inst,
-) -> bool {
-    let timing = context.machine.timing(func, inst);
-    if timing.latency > 8 || timing.class.is_asynchronous() || !facts.of(func, inst).is_pure() {
-        return false;
-    }
-    let (mut defined, mut read) = (0, 0);
-    func.for_each_def(inst, |reg| defined += words(func.class(reg)));
-    // Sources that end here would live on in its place.
-    func.for_each_use(inst, |reg| read += if uses[reg] == 1 { words(func.class(reg)) } else { 0 });
-    defined >= read
-}
-
-/// How often each register is read.
-fn count_uses(func: &Function) -> SecondaryMap<VReg, u32> {
-    let mut uses = SecondaryMap::with_capacity(func.vregs.len());
-    for &block in &func.layout {
-        func.blocks[block].insts.iter().for_each(|&inst| func.for_each_use(inst, |reg| uses[reg] += 1));
-        func.for_each_terminator_use(block, |reg| uses[reg] += 1);
-    }
-    uses
 }

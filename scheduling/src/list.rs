@@ -46,7 +46,6 @@ struct Spread {
 pub struct List<'a> {
     machine: &'a Machine,
     facts: &'a ModuleFacts,
-    liveness: &'a Liveness,
     /// The most registers to be live at once.
     limit: u32,
     pressure: Pressure,
@@ -96,11 +95,10 @@ fn distance(timing: Option<Timing>, kind: Kind) -> u32 {
 
 impl<'a> List<'a> {
     /// A scheduler that keeps at most `limit` registers live where it can.
-    pub fn new(machine: &'a Machine, facts: &'a ModuleFacts, liveness: &'a Liveness, limit: u32) -> List<'a> {
+    pub fn new(machine: &'a Machine, facts: &'a ModuleFacts, limit: u32) -> List<'a> {
         List {
             machine,
             facts,
-            liveness,
             limit,
             pressure: Pressure::default(),
             nodes: Vec::new(),
@@ -119,8 +117,8 @@ impl<'a> List<'a> {
     }
 
     /// Begins a block, which is ordered with loads and copies spread between products or not.
-    pub fn enter(&mut self, func: &Function, block: Block, spreads: bool) {
-        self.pressure.enter(func, self.liveness, block);
+    pub fn enter(&mut self, func: &Function, liveness: &Liveness, block: Block, spreads: bool) {
+        self.pressure.enter(func, liveness, block);
         self.critical = 0;
         self.spreads = spreads;
         self.could_spread = false;

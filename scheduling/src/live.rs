@@ -16,12 +16,14 @@ pub fn words(class: RegClass) -> u32 {
 pub struct Liveness {
     live_in: SecondaryMap<Block, Vec<VReg>>,
     live_out: SecondaryMap<Block, Vec<VReg>>,
+    /// Registers that were seen in a round of [`Liveness::update`].
+    seen: SecondaryMap<VReg, u32>,
+    round: u32,
 }
 
 impl Liveness {
     /// Computes it for a function in SSA form: from every use back to the definition, in time linear in the result.
-    pub fn of(func: &Function) -> Liveness {
-        let cfg = Cfg::compute(func);
+    pub fn of(func: &Function, cfg: &Cfg) -> Liveness {
         let mut defined: SecondaryMap<VReg, Option<Block>> = SecondaryMap::with_capacity(func.vregs.len());
         for &block in &func.layout {
             let data = &func.blocks[block];
@@ -65,6 +67,42 @@ impl Liveness {
             }
         }
         liveness
+    }
+
+    /// Takes note that instructions went from one to the other of two blocks, of which `below` is entered from `above`
+    /// only: nothing changes but what lives between them.
+    pub fn update(&mut self, func: &Function, above: Block, below: Block) {
+        self.round += 1;
+        let (defined, data) = (self.round, &func.blocks[below]);
+        data.params.iter().for_each(|&reg| self.seen[reg] = defined);
+        data.insts.iter().for_each(|&inst| func.for_each_def(inst, |reg| self.seen[reg] = defined));
+        let mut live = std::mem::take(&mut self.live_in[below]);
+        live.clear();
+        let seen = &mut self.seen;
+        let mut read = |reg: VReg| {
+            if seen[reg] != defined {
+                seen[reg] = defined;
+                live.push(reg);
+            }
+        };
+        data.insts.iter().for_each(|&inst| func.for_each_use(inst, &mut read));
+        func.for_each_terminator_use(below, &mut read);
+        self.live_out[below].iter().for_each(|&reg| read(reg));
+        live.sort_unstable();
+        self.live_in[below] = live;
+        self.round += 1;
+        let mut live = std::mem::take(&mut self.live_out[above]);
+        live.clear();
+        let (round, seen, live_in) = (self.round, &mut self.seen, &self.live_in);
+        func.blocks[above].terminator.for_each_target(|target| {
+            for &reg in &live_in[target.block] {
+                if std::mem::replace(&mut seen[reg], round) != round {
+                    live.push(reg);
+                }
+            }
+        });
+        live.sort_unstable();
+        self.live_out[above] = live;
     }
 
     /// Registers defined elsewhere that the block or a later one reads, without the block's parameters.

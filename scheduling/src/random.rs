@@ -1,7 +1,34 @@
-//! Any order that the dependences allow.
+//! Any order that the dependences allow, and any moves between blocks.
 
+use crate::facts::FunctionFacts;
 use crate::graph::{Graph, Node};
-use ptxc_mir::Inst;
+use crate::live::Liveness;
+use crate::loops::Loops;
+use crate::motion::{Mover, Seam};
+use crate::superblocks::Superblocks;
+use ptxc_mir::{Cfg, Function, Inst};
+
+/// Moves instructions between neighbours of superblocks: any that may, one in two, in one direction, both or none. Gives
+/// the superblocks.
+pub fn move_between_blocks(func: &mut Function, facts: &FunctionFacts<'_>, seed: u64) -> Superblocks {
+    let cfg = Cfg::compute(func);
+    let superblocks = Superblocks::of(func, &Loops::of(func, &cfg));
+    let mut liveness = Liveness::of(func, &cfg);
+    let mut random = Random::new(!seed);
+    let mut mover = Mover::default();
+    for (above, below) in superblocks.neighbours() {
+        let seam = Seam { above, below };
+        if random.below(3) != 0 {
+            mover.up(func, facts, seam, |_, _| random.below(2) == 0);
+            mover.apply_up(func, &mut liveness, seam);
+        }
+        if random.below(3) != 0 {
+            mover.down(func, facts, &liveness, seam, |_, _| random.below(2) == 0);
+            mover.apply_down(func, &mut liveness, seam);
+        }
+    }
+    superblocks
+}
 
 /// Picks among what is ready, each with the same chance, by a seed.
 #[derive(Debug)]

@@ -70,6 +70,10 @@ pub struct OpcodeFacts {
     pub in_constant_space: bool,
     /// Waits for the grids before (PTX ISA 9.7.15.14).
     pub waits_for_grid: bool,
+    /// Its results depend on its operands alone, and it does nothing else.
+    pub computes: bool,
+    /// Loads from memory.
+    pub loads: bool,
     /// Nothing moves past it.
     pub boundary: bool,
     /// Waits for asynchronous operations of the groups that it writes.
@@ -94,6 +98,8 @@ impl OpcodeFacts {
             waits: effects.contains(Effects::WAIT),
             commits: effects.contains(Effects::COMMIT),
             in_constant_space: effects.contains(Effects::read(Space::Const)),
+            computes: effects.is_pure(),
+            loads: toks.first() == Some(&tok::LD),
             ..OpcodeFacts::default()
         };
         facts.describe(toks, effects);
