@@ -42,9 +42,14 @@ impl Output {
         let wanted =
             |remark: &&Remark| names.is_empty() || names.contains(&remark.step) || names.contains(&remark.rule);
         let text = |remark: &Remark| {
-            let message = format!("{}: `{}`", remark.step, remark.rule);
+            let detail = remark.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+            let message = format!("{}: `{}`{detail}", remark.step, remark.rule);
             let at = Diagnostic::remark(message).at(remark.span.clone());
-            if remark.span.is_some() { at } else { at.note(format!("in @{}", remark.function)) }
+            let at = if remark.span.is_some() { at } else { at.note(format!("in @{}", remark.function)) };
+            match &remark.origin {
+                Some(origin) => at.note(format!("from {origin}")),
+                None => at,
+            }
         };
         let list = self.remarks.iter().filter(wanted).map(text).collect();
         Diagnostics { list, ..Diagnostics::new(&self.warnings.source_name, &self.warnings.source) }
@@ -532,7 +537,8 @@ impl<'a> Session<'a> {
 
     fn select(&mut self, module: &Module) -> Result<ptxc_mir::Module, Stop> {
         let target = self.options.target;
-        let options = ptxc_isel::Options { locations: self.options.debug_info != DebugInfo::None };
+        let locations = self.options.debug_info != DebugInfo::None || self.options.remarks;
+        let options = ptxc_isel::Options { locations };
         let mut remarks = self.options.remarks.then(Vec::new);
         let select = || ptxc_isel::select_with_remarks(module, target, &options, remarks.as_mut());
         let result = self.step(pipeline::SELECT, select)?;
@@ -586,14 +592,20 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let context = ptxc_scheduling::Context::new(machine);
         let mut functions: Vec<&mut ptxc_mir::Function> = machine.functions.iter_mut().collect();
+        let wants_remarks = self.options.remarks;
         let outcomes = each(&mut functions, self.options.jobs, |func| {
-            ptxc_scheduling::run(func, &context, &options).map_err(|error| error.to_string())
+            let mut blocks = wants_remarks.then(Vec::new);
+            let summary = ptxc_scheduling::run_with_report(func, &context, &options, blocks.as_mut());
+            summary.map(|summary| (summary, blocks)).map_err(|error| error.to_string())
         });
         let names: Vec<_> = functions.iter().map(|func| func.name).collect();
         self.report.time(pipeline::SCHEDULE, start.elapsed());
         for (outcome, name) in outcomes.into_iter().zip(names) {
             match outcome.and_then(|inner| inner) {
-                Ok(summary) => self.count_schedule(&summary),
+                Ok((summary, blocks)) => {
+                    self.count_schedule(&summary);
+                    self.remark_blocks(machine, name, blocks.as_deref().unwrap_or_default());
+                }
                 Err(message) => {
                     let name = machine.symbols.name(name).to_owned();
                     return Err(self.fail(pipeline::SCHEDULE, Some(&name), message));
@@ -611,6 +623,29 @@ impl<'a> Session<'a> {
             _ => ptxc_scheduling::show_module,
         };
         self.step("print", || show(machine, &ptxc_scheduling::Context::new(machine)))
+    }
+
+    /// Keeps what scheduling did with the blocks of a function that have an order at all.
+    fn remark_blocks(
+        &mut self,
+        machine: &ptxc_mir::Module,
+        name: ptxc_mir::SymId,
+        blocks: &[ptxc_scheduling::BlockReport],
+    ) {
+        for block in
+            blocks.iter().filter(|block| block.count > 1 || block.outcome == ptxc_scheduling::Outcome::Reordered)
+        {
+            let file = machine.files.iter().find(|file| file.number == block.loc.file && block.loc.line != 0);
+            let origin = file.map(|file| format!("{}:{}:{}", file.path, block.loc.line, block.loc.column));
+            self.remarks.push(Remark {
+                step: pipeline::SCHEDULE,
+                rule: block.outcome.name(),
+                function: machine.symbols.name(name).to_owned(),
+                detail: Some(block.to_string()),
+                origin,
+                span: None,
+            });
+        }
     }
 
     fn count_schedule(&mut self, summary: &ptxc_scheduling::Summary) {
@@ -684,7 +719,7 @@ impl<'a> Session<'a> {
         };
         let span = |spans: &SpanMap| known(spans.func(func?).inst(inst?));
         let span = self.spans.as_ref().and_then(span);
-        self.remarks.push(Remark { step, rule, function: function.to_owned(), span });
+        self.remarks.push(Remark { step, rule, function: function.to_owned(), detail: None, origin: None, span });
     }
 
     /// Turns errors of legalization and selection into diagnostics.

@@ -35,9 +35,16 @@ pub use options::{DebugInfo, Emit, Library, OptLevel, Options, PrintAfter, Sched
 pub use report::{Remark, Report};
 
 /// Names of the rules that [`Output::remarks`] may speak of: those of passes, then those of selection.
+///
+/// What it says of scheduled blocks has the names [`outcome_names`].
 pub fn rule_names() -> impl Iterator<Item = &'static str> {
     let passes = ptxc_opt::Rule::ALL.iter().map(|rule| rule.name());
     passes.chain(ptxc_isel::rules::all().map(|rule| rule.name))
+}
+
+/// Names of what [`Output::remarks`] may say of blocks that were scheduled.
+pub fn outcome_names() -> impl Iterator<Item = &'static str> {
+    ptxc_scheduling::Outcome::ALL.iter().map(|outcome| outcome.name())
 }
 
 pub use ptxc_ir as ir;

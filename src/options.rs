@@ -129,7 +129,7 @@ pub struct Options {
     pub debug_info: DebugInfo,
     /// Libraries of LLVM bitcode, of which a module of LLVM IR gets the functions that it needs.
     pub libraries: Vec<Library>,
-    /// Tell which rules were applied ([`crate::Output::remarks`]).
+    /// Tell which rules were applied, and what became of scheduled blocks ([`crate::Output::remarks`]).
     pub remarks: bool,
     /// Threads that work on the functions of a module; 0 is one per processor. The output does not depend on it.
     pub jobs: usize,

@@ -4,15 +4,19 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A rule that a step applied.
+/// A rule that a step applied, or what scheduling did with a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Remark {
-    /// The step: a pass, or `select`.
+    /// The step: a pass, `select` or `schedule`.
     pub step: &'static str,
-    /// The rule.
+    /// The rule, or what became of the block.
     pub rule: &'static str,
     /// The function.
     pub function: String,
+    /// Figures of a block: cycles and registers before and afterwards.
+    pub detail: Option<String>,
+    /// Where the block came from, as `file:line:column`, when the source says so.
+    pub origin: Option<String>,
     /// The instruction it was applied to, as byte offsets into the source text; none for one that a step made.
     pub span: Option<Range<usize>>,
 }

@@ -27,6 +27,7 @@ pub mod motion;
 mod order;
 pub mod random;
 mod regions;
+mod report;
 mod show;
 pub mod superblocks;
 pub mod timeline;
@@ -37,6 +38,7 @@ pub use facts::{FunctionFacts, ModuleFacts};
 pub use graph::{Builder, Edge, Graph, Kind, Node};
 pub use live::{Liveness, words};
 pub use machine::Machine;
+pub use report::{BlockReport, Outcome};
 pub use show::show_module;
 pub use timeline::{Clock, Slot, Timeline};
 
@@ -163,9 +165,22 @@ const RESERVED: u32 = 8;
 /// # Errors
 /// The checker refuses the new order, which is a fault of ours.
 pub fn run(func: &mut Function, context: &Context, options: &Options) -> Result<Summary, Violation> {
+    run_with_report(func, context, options, None)
+}
+
+/// The same, and tells what became of each block in the order of the layout, where blocks are ordered by latency.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_report(
+    func: &mut Function,
+    context: &Context,
+    options: &Options,
+    report: Option<&mut Vec<BlockReport>>,
+) -> Result<Summary, Violation> {
     match options.mode {
         Mode::Source => Ok(Summary::default()),
-        Mode::Latency => by_latency(func, context, options),
+        Mode::Latency => by_latency(func, context, options, report),
         Mode::Random(seed) => at_random(func, context, options, seed),
     }
 }
@@ -196,7 +211,12 @@ fn orders(func: &Function) -> SecondaryMap<Block, Vec<Inst>> {
     orders
 }
 
-fn by_latency(func: &mut Function, context: &Context, options: &Options) -> Result<Summary, Violation> {
+fn by_latency(
+    func: &mut Function,
+    context: &Context,
+    options: &Options,
+    report: Option<&mut Vec<BlockReport>>,
+) -> Result<Summary, Violation> {
     let facts = FunctionFacts::new(&context.facts, func);
     let cfg = Cfg::compute(func);
     let mut liveness = Liveness::of(func, &cfg);
@@ -216,8 +236,10 @@ fn by_latency(func: &mut Function, context: &Context, options: &Options) -> Resu
         if cannot_gain(old, limit) {
             continue;
         }
-        let best = orderer.order(func, &liveness, (block, old.peak, options.check), |new| is_better(old, new, limit))?;
+        let best =
+            orderer.order(func, &liveness, (block, old.peak, options.check), |new| is_better(old, new, limit))?;
         standing[block].critical = orderer.critical_path();
+        standing[block].pressed = orderer.was_pressed();
         if let Some(new) = best {
             func.blocks[block].insts.clear();
             func.blocks[block].insts.extend(new.slots.iter().map(|slot| slot.inst));
@@ -227,13 +249,19 @@ fn by_latency(func: &mut Function, context: &Context, options: &Options) -> Resu
         }
     }
     let loops = Loops::of(func, &cfg);
-    let superblocks = Superblocks::of(func, &loops);
-    let mut regions = Regions::new(context, &facts, &loops, limit.min(peak), options.check);
+    let superblocks = Superblocks::of(func, &cfg, &loops);
+    // What lives longer for a move should fit in what the function needs anyway.
+    let room = options.registers.unwrap_or(limit.min(peak));
+    let mut regions = Regions::new(context, &facts, &loops, room, options.check);
     for (above, below) in superblocks.neighbours() {
         regions.improve(func, &mut liveness, &mut orderer, Seam { above, below }, &mut standing)?;
     }
     for &block in &func.layout {
         summary.keep(&standing[block]);
+    }
+    if let Some(report) = report {
+        let blocks = func.layout.iter().zip(&before);
+        report.extend(blocks.map(|(&block, old)| BlockReport::new(func, &loops, (block, old, &standing[block]))));
     }
     if let Some(old) = old_orders {
         check_function(func, &facts, &old, superblocks.iter())?;

@@ -69,6 +69,8 @@ pub struct List<'a> {
     joins: Vec<Node>,
     /// The longest way through a region, in cycles.
     critical: u32,
+    /// Whether registers were short since the block began.
+    pressed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +115,7 @@ impl<'a> List<'a> {
             could_spread: false,
             joins: Vec::new(),
             critical: 0,
+            pressed: false,
         }
     }
 
@@ -120,6 +123,7 @@ impl<'a> List<'a> {
     pub fn enter(&mut self, func: &Function, liveness: &Liveness, block: Block, spreads: bool) {
         self.pressure.enter(func, liveness, block);
         self.critical = 0;
+        self.pressed = false;
         self.spreads = spreads;
         self.could_spread = false;
     }
@@ -127,6 +131,11 @@ impl<'a> List<'a> {
     /// Whether there was something to spread since the block began.
     pub fn could_spread(&self) -> bool {
         self.could_spread
+    }
+
+    /// Whether registers were short since the block began: some instruction was picked for what it frees.
+    pub fn was_pressed(&self) -> bool {
+        self.pressed
     }
 
     /// The sum of the longest ways through the regions since the block began, in cycles.
@@ -309,6 +318,7 @@ impl<'a> List<'a> {
 
     /// The instruction that frees most registers, of the next in source order; the next when each needs more.
     fn pick_for_pressure(&mut self, func: &Function, graph: &Graph) -> Option<Node> {
+        self.pressed = true;
         let cost = |node: &Node| graph.inst(*node).map_or(0, |inst| self.pressure.change(func, inst));
         let candidates = self.free.iter().take(WINDOW);
         let best = candidates.map(|node| (cost(node), *node)).min()?;

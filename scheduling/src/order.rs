@@ -79,6 +79,11 @@ impl<'a> Orderer<'a> {
         self.list.critical_path()
     }
 
+    /// Whether registers were short when the block was ordered.
+    pub fn was_pressed(&self) -> bool {
+        self.list.was_pressed()
+    }
+
     fn list_order(&mut self, func: &Function, liveness: &Liveness, block: Block, (spreads, peak): (bool, u32)) {
         let Orderer { list, sink, nodes, order, context, facts, uses, .. } = self;
         order.clear();

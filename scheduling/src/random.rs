@@ -12,9 +12,10 @@ use ptxc_mir::{Cfg, Function, Inst};
 /// the superblocks.
 pub fn move_between_blocks(func: &mut Function, facts: &FunctionFacts<'_>, seed: u64) -> Superblocks {
     let cfg = Cfg::compute(func);
-    let superblocks = Superblocks::of(func, &Loops::of(func, &cfg));
+    let superblocks = Superblocks::of(func, &cfg, &Loops::of(func, &cfg));
     let mut liveness = Liveness::of(func, &cfg);
-    let mut random = Random::new(!seed);
+    // The same seed shall not choose the same of all functions.
+    let mut random = Random::new(seed.rotate_left(32) ^ ((func.insts.len() as u64) << 16) ^ func.vregs.len() as u64);
     let mut mover = Mover::default();
     for (above, below) in superblocks.neighbours() {
         let seam = Seam { above, below };

@@ -21,6 +21,8 @@ pub(crate) struct Standing {
     pub cycles: u32,
     pub peak: u32,
     pub critical: u32,
+    /// Registers were short when it was ordered.
+    pub pressed: bool,
     /// Instructions that came from the block below, and from the block above.
     pub risen: u32,
     pub sunk: u32,

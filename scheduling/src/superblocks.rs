@@ -3,7 +3,7 @@
 
 use crate::loops::Loops;
 use cranelift_entity::SecondaryMap;
-use ptxc_mir::{Block, Function, Terminator};
+use ptxc_mir::{Block, Cfg, Function, Terminator};
 
 /// The superblocks of a function that have more than one block.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,12 @@ pub struct Superblocks {
 impl Superblocks {
     /// Finds them, in time linear in blocks and edges. Where a block could go on in two, it does in the one that is in
     /// more loops, else in the longer one: what leaves is the rarer way.
-    pub fn of(func: &Function, loops: &Loops) -> Superblocks {
+    ///
+    /// A function with blocks that control never reaches has none: these may read what no way to them writes.
+    pub fn of(func: &Function, cfg: &Cfg, loops: &Loops) -> Superblocks {
+        if func.layout.iter().any(|&block| !cfg.reachable(block)) {
+            return Superblocks::default();
+        }
         let mut entries: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks.len());
         for &block in &func.layout {
             func.blocks[block].terminator.for_each_target(|target| entries[target.block] += 1);

@@ -85,7 +85,8 @@ pub struct CompileArguments {
     #[arg(long, value_name = "HOW", value_parser = parse_schedule, hide = true, default_value = "level")]
     pub schedule: Schedule,
 
-    /// Print which rules were applied, and where, to standard error: those of these rules and steps, or `all`.
+    /// Print which rules were applied, and where, and what scheduling did with each block (cycles, registers, why an order
+    /// stayed) to standard error: those of these rules and steps, or `all`. `schedule` is all that is said of blocks.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub remarks: Vec<String>,
 

@@ -115,7 +115,8 @@ fn check_names(arguments: &CompileArguments) -> Result<(), Failure> {
         let known = steps.join(", ");
         return Err(Failure::message(format!("error: there is no step `{name}`; steps are: {known}, all\n")));
     }
-    let is_remark = |name: &str| name == "all" || steps.contains(&name) || ptxc::rule_names().any(|rule| rule == name);
+    let mut names = ptxc::rule_names().chain(ptxc::outcome_names());
+    let mut is_remark = |name: &str| name == "all" || steps.contains(&name) || names.any(|known| known == name);
     if let Some(name) = arguments.remarks.iter().find(|name| !is_remark(name)) {
         return Err(Failure::message(format!("error: there is no rule or step `{name}`\n")));
     }
