@@ -13,7 +13,7 @@ use crate::order::Orderer;
 use crate::timeline::{Timeline, Way};
 use crate::{Context, Violation};
 use cranelift_entity::SecondaryMap;
-use ptxc_mir::{Block, Function, Inst, Op, VReg};
+use ptxc_mir::{Block, Function, Inst, Op, Operand, VReg};
 
 /// What a block comes to as it is now.
 #[derive(Clone, Copy, Debug, Default)]
@@ -131,7 +131,7 @@ impl<'a> Regions<'a> {
                 start = start.max(if noted == round { at } else { 0 });
             });
             let fits = start < way.out && u32::from(timing.issue) <= idle;
-            let good = fits && what.is_pure() && !matches!(func.insts[inst].op, Op::Copy(_));
+            let good = fits && what.is_pure() && is_worth_a_place(func, inst);
             if good {
                 idle -= u32::from(timing.issue);
                 let there = start + u32::from(timing.latency);
@@ -145,7 +145,7 @@ impl<'a> Regions<'a> {
     /// Whether something can go down. Out of a loop that may be a load.
     fn find_sinking(&mut self, func: &Function, liveness: &Liveness, seam: Seam, leaves_loop: bool) -> bool {
         self.mover.down(func, self.facts, liveness, seam, |inst, what| {
-            (what.is_pure() || leaves_loop) && !matches!(func.insts[inst].op, Op::Copy(_))
+            (what.is_pure() || leaves_loop) && is_worth_a_place(func, inst)
         });
         !self.mover.moved.is_empty()
     }
@@ -235,6 +235,13 @@ impl<'a> Regions<'a> {
         };
         fits && no_slower && worth
     }
+}
+
+/// Whether its place means something to the assembler. It reads special registers and parameters where it likes, for
+/// nothing as a rule, and removes copies.
+fn is_worth_a_place(func: &Function, inst: Inst) -> bool {
+    let is_given = |operand: &Operand| matches!(operand, Operand::SReg(_) | Operand::Param(..));
+    !matches!(func.insts[inst].op, Op::Copy(_)) && !func.inst_operands(inst).iter().any(is_given)
 }
 
 /// The least gain that is worth a move, in cycles.
