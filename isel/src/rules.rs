@@ -68,6 +68,37 @@ patterns! {
     Dp4aProduct "dp4a.product" "src/lower/network/emit.rs" "Sums with a product beside those of bytes.";
     SadBytes "sad.bytes" "src/lower/network/emit.rs" "Sums of absolute differences of bytes.";
     LoadExtended "load.extended" "src/lower/memory.rs" "A load that extends what it reads.";
+    LoadReadOnly "load.read_only" "src/lower/memory.rs" "A load of what nobody writes in the kernel goes past the coherent cache.";
+    AccessVector "access.vector" "src/lower/memory.rs" "Several registers in one access.";
+    AccessVector256 "access.vector_256" "src/lower/memory.rs" "The same of 256 bits.";
+    AccessWhole128 "access.whole_128" "src/lower/memory.rs" "An access of 128 bits that is atomic as a whole.";
+    AccessHinted "access.hinted" "src/lower/memory.rs" "A cache operator, or hints for the caches.";
+    AccessHintLeftOut "access.hint_left_out" "src/lower/memory.rs" "Hints that the target or the form has not.";
+    StoreImmediate "store.immediate" "src/lower/memory.rs" "A constant that is stored needs no register.";
+    StoreLowByte "store.low_byte" "src/lower/memory.rs" "The low byte of a wider register is stored.";
+    AddressOffset "address.offset" "src/lower/address.rs" "A register and a constant in the brackets.";
+    AddressSymbol "address.symbol" "src/lower/address.rs" "A variable, and a constant, in the brackets.";
+    AddressStack "address.stack" "src/lower/address.rs" "A place of the frame in the brackets.";
+    AddressParameter "address.parameter" "src/lower/address.rs" "A place of a parameter in the brackets.";
+    AddressSpace "address.space" "src/lower/address.rs" "A cast to generic addresses that the access does without.";
+    IndexWide "index.wide" "src/lower/address.rs" "An index of 32 bits is extended by the product that scales it.";
+    IndexShifted "index.shifted" "src/lower/address.rs" "An index of 64 bits is scaled by a shift.";
+    IndexMultiplied "index.multiplied" "src/lower/address.rs" "An index of 64 bits is scaled and added by one product.";
+    AtomicReduction "atomic.reduction" "src/lower/atomics.rs" "An atomic operation whose result nobody reads.";
+    AtomicNegated "atomic.negated" "src/lower/atomics.rs" "An atomic subtraction adds what is negated.";
+    AtomicUnflushed "atomic.unflushed" "src/lower/atomics.rs" "Halves are added without flushing.";
+    AtomicPair "atomic.pair" "src/lower/atomics.rs" "Two halves are added in one register.";
+    AtomicVector "atomic.vector" "src/lower/atomics.rs" "Several registers in one atomic operation.";
+    AtomicHinted "atomic.hinted" "src/lower/atomics.rs" "An atomic operation with a cache policy.";
+    BranchNegated "branch.negated" "src/lower/control.rs" "A branch on a negated condition.";
+    BranchKnown "branch.known" "src/lower/control.rs" "A branch on a constant.";
+    BranchUniform "branch.uniform" "src/lower/control.rs" "A branch that is said to be uniform.";
+    SwitchTable "switch.table" "src/lower/switch.rs" "A switch by a table of targets.";
+    SwitchTableWhole "switch.table_whole" "src/lower/switch.rs" "The same where no other number occurs.";
+    SwitchTree "switch.tree" "src/lower/switch.rs" "A switch by halving its numbers.";
+    SwitchCompare "switch.compare" "src/lower/switch.rs" "Numbers compared one after the other.";
+    SwitchRange "switch.range" "src/lower/switch.rs" "Neighbouring numbers that lead to one place.";
+    SwitchBits "switch.bits" "src/lower/switch.rs" "A bit of a constant for each number that leads to one place.";
     CvtPacked "cvt.packed" "src/lower/bundles.rs" "A conversion between pairs.";
 }
 

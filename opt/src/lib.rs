@@ -14,6 +14,8 @@
 mod addresses;
 mod aliases;
 mod call_graph;
+mod choose_values;
+mod combine_exchanges;
 mod combine_instructions;
 mod edit;
 mod effects;
@@ -34,6 +36,8 @@ mod simplify_control_flow;
 mod undefined_symbols;
 mod widen_arithmetic;
 
+pub use choose_values::choose_values;
+pub use combine_exchanges::combine_exchanges;
 pub use combine_instructions::combine_instructions;
 pub use fold_constants::fold_constants;
 pub use inline_calls::inline_calls;

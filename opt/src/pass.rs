@@ -62,6 +62,16 @@ pub static PASSES: &[Pass] = &[
         run: crate::simplify_control_flow,
     },
     Pass {
+        name: "combine-exchanges",
+        summary: "makes one operation over a warp of shuffles that reduce and of ballots that are compared",
+        run: crate::combine_exchanges,
+    },
+    Pass {
+        name: "choose-values",
+        summary: "computes the values that branches and switches only choose between",
+        run: crate::choose_values,
+    },
+    Pass {
         name: "merge-block-params",
         summary: "replaces block parameters that receive the same value from everywhere",
         run: crate::merge_block_params,

@@ -131,6 +131,18 @@ rules! {
     SdivExact "combine.sdiv_exact" "A signed division by a power of two without remainder.";
     SdivMultiply "combine.sdiv_multiply" "A signed division by multiplication.";
     SdivMultiplyAdd "combine.sdiv_multiply_add" "The same with a multiplier that reads as a negative number.";
+    // Threads of a warp (`combine_exchanges.rs`).
+    ButterflyRedux "warp.butterfly" "Shuffles that reduce over a warp.";
+    BallotAny "warp.ballot_any" "A ballot compared with zero.";
+    BallotAll "warp.ballot_all" "A ballot compared with its mask.";
+
+    // Branches that choose values (`choose_values/`).
+    ChooseBranch "choose.branch" "A branch to one block with different values.";
+    ChooseFew "choose.few" "One or two numbers of a switch that pass constants.";
+    ChooseConstant "choose.constant" "Numbers of a switch that pass one constant.";
+    ChooseLinear "choose.linear" "Constants that rise evenly.";
+    ChooseBits "choose.bits" "Constants that are bits of one.";
+
     GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";
 }
 

@@ -62,7 +62,7 @@ fn read(path: &Path) -> File {
     let mut has_directives = false;
     for (number, line) in text.lines().enumerate() {
         let place = || format!("{}:{}", path.display(), number + 1);
-        if let Some(rest) = line.strip_prefix("func @") {
+        if let Some(rest) = line.strip_prefix("func @").or_else(|| line.strip_prefix("kernel @")) {
             next.name = rest.split('(').next().unwrap_or_default().to_owned();
             let function = std::mem::take(&mut next);
             if std::mem::take(&mut has_directives) {

@@ -37,16 +37,19 @@ impl Context<'_> {
             return;
         }
         if data.ty.is_vector() && data.ty.bits() > 32 {
+            let space = self.ty(ptr).space();
+            if self.features.vector_atomic(op, data.ty, space, attrs.align()) {
+                return;
+            }
+            if op == AtomicOp::Fsub && self.features.vector_atomic(AtomicOp::Fadd, data.ty, space, attrs.align()) {
+                self.add_negated(inst, attrs, &args);
+                return;
+            }
             self.split_vector_atomic(inst, op, attrs, &args);
             return;
         }
         if op == AtomicOp::Fsub && self.features.atomic_op(AtomicOp::Fadd, data.ty) {
-            let negated = self.un(Opcode::Fneg, value);
-            let mut operands: SmallVec<[Value; 4]> = args.clone();
-            operands[1] = negated;
-            let extra = Extra::Rmw(AtomicOp::Fadd, attrs);
-            let old = self.value(Opcode::AtomicRmw, data.flags, data.ty, &operands, extra);
-            self.replace(inst, &[old]);
+            self.add_negated(inst, attrs, &args);
             return;
         }
         let bits = data.ty.bits();
@@ -59,6 +62,16 @@ impl Context<'_> {
         } else {
             self.rmw_loop(inst, op, attrs, ptr, value);
         }
+    }
+
+    /// A subtraction adds the negated value.
+    fn add_negated(&mut self, inst: Inst, attrs: MemAttrs, args: &[Value]) {
+        let data = self.func.dfg.insts[inst].clone();
+        let mut operands: SmallVec<[Value; 4]> = SmallVec::from_slice(args);
+        operands[1] = self.un(Opcode::Fneg, args[1]);
+        let extra = Extra::Rmw(AtomicOp::Fadd, attrs);
+        let old = self.value(Opcode::AtomicRmw, data.flags, data.ty, &operands, extra);
+        self.replace(inst, &[old]);
     }
 
     /// An atomic operation on a vector is one on each element, in no order (PTX ISA 9.7.13.5): pairs of 16-bit lanes, or

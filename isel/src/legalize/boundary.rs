@@ -210,6 +210,10 @@ impl Context<'_> {
     /// `atomicrmw` and `cmpxchg` that the target has, on types other than the integers it has them on.
     pub fn visit_atomic(&mut self, inst: Inst) {
         let data = self.func.dfg.insts[inst].clone();
+        if data.ty.is_vector() && data.ty.bits() > 32 {
+            self.visit_boundary(inst);
+            return;
+        }
         let exchange = matches!(data.extra, Extra::Cmpxchg(..) | Extra::Rmw(ptxc_ir::AtomicOp::Xchg, _));
         if !exchange || (data.ty.is_int() && data.ty != Type::I128) {
             return;

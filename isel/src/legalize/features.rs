@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use ptxc_ir::{AtomicOp, Flags, FloatKind, Opcode, Scalar, Type};
+use ptxc_ir::{AtomicOp, Flags, FloatKind, Opcode, Scalar, Space, Type};
 use ptxc_targets::{RegType, Shape, Target, Tok, resolve};
 
 /// The capabilities of a target that legalization depends on, with the section of the PTX ISA.
@@ -42,6 +42,8 @@ pub(super) struct Features {
     pub atomic_f64: bool,
     /// `atom.add.noftz.bf16`.
     pub atomic_bf16: bool,
+    /// `atom.add.v4.f32` and the vectors of halves.
+    pub atomic_vectors: bool,
     /// `atom.cas.b128`.
     pub atomic128: bool,
     /// Pairs of 8-bit floats (`cvt…e4m3x2`, 9.7.9.22).
@@ -96,6 +98,7 @@ impl Features {
             atomic16: exchange("atom.cas.b16", HALF),
             atomic_f64: add("atom.add.f64", LONG),
             atomic_bf16: add("atom.add.noftz.bf16", HALF),
+            atomic_vectors: has(target, "red.global.add.v2.f32", &[AT[0], AT[1], Shape::Vector(2), WORD, WORD]),
             atomic128: exchange("atom.cas.b128", Shape::Register(RegType::B128)),
             fp8: has(target, "cvt.rn.satfinite.e4m3x2.f32", &[HALF, WORD, WORD]),
             fp4: has(target, "cvt.rn.satfinite.e2m3x2.f32", &[HALF, WORD, WORD]),
@@ -218,7 +221,7 @@ impl Features {
     pub fn atomic_op(&self, op: AtomicOp, ty: Type) -> bool {
         use AtomicOp::*;
         let (bits, pair) = (ty.bits(), ty.is_vector());
-        // Of vectors, the pair in one register; wider ones are split.
+        // Of vectors, the pair in one register; for wider ones see `vector_atomic`.
         if pair && bits > 32 {
             return false;
         }
@@ -235,6 +238,15 @@ impl Features {
             },
             Nand | Fsub | Fmax | Fmin => false,
         }
+    }
+
+    /// Whether `atomicrmw` on a vector of more than one register is one instruction: additions in global memory, of
+    /// vectors that are aligned as a whole (9.7.14.5).
+    pub fn vector_atomic(&self, op: AtomicOp, ty: Type, space: Option<Space>, align: u64) -> bool {
+        let registers = ty.bits() / 32;
+        let scalar = matches!(ty.float_kind(), Some(FloatKind::F32 | FloatKind::F16 | FloatKind::Bf16));
+        let fits = ty.is_vector() && scalar && matches!(registers, 2 | 4) && ty.bits().is_multiple_of(32);
+        self.atomic_vectors && op == AtomicOp::Fadd && fits && space == Some(Space::Global) && align >= ty.size()
     }
 
     /// Whether `cmpxchg` of an integer of so many bits is one instruction.
@@ -269,6 +281,7 @@ mod tests {
                 (f.bf16, "bf16"),
                 (f.elect, "elect"),
                 (f.atomic_bf16, "atomic bf16"),
+                (f.atomic_vectors, "atomic vectors"),
                 (f.atomic128, "atomic 128"),
                 (f.short_pairs, "u16x2"),
                 (f.f32x2, "f32x2"),
@@ -287,7 +300,7 @@ mod tests {
             ("sm_75", ", ex2.f16"),
             ("sm_80", ", fma.bf16, min.f16, redux"),
             ("sm_89", ", fp8"),
-            ("sm_90", ", bf16, elect, atomic bf16, atomic 128, u16x2"),
+            ("sm_90", ", bf16, elect, atomic bf16, atomic vectors, atomic 128, u16x2"),
             ("sm_100", ", f32x2, 256 bits"),
             ("sm_100a", ", fp4"),
             ("sm_103f", ""),

@@ -6,6 +6,7 @@ use ptxc_targets::{Tok, tok};
 use smallvec::{SmallVec, smallvec};
 
 use super::{Lower, Output, space_tok};
+use crate::rules::Pattern;
 
 /// What an address starts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,6 +162,23 @@ impl Lower<'_> {
         }
     }
 
+    /// Names what an address needs no instruction for.
+    pub(super) fn note_address(&mut self, ptr: Value, address: Address) {
+        if !self.env.remarks {
+            return;
+        }
+        match address.base {
+            Base::Value(_) if address.offset != 0 => self.note(Pattern::AddressOffset),
+            Base::Value(_) => {}
+            Base::Symbol(_) => self.note(Pattern::AddressSymbol),
+            Base::Depot => self.note(Pattern::AddressStack),
+            Base::Param(_) => self.note(Pattern::AddressParameter),
+        }
+        if self.ty(ptr).space() == Some(Space::Generic) && address.space != Space::Generic {
+            self.note(Pattern::AddressSpace);
+        }
+    }
+
     /// The operands of `[address]`.
     pub(super) fn address_operands(&mut self, address: Address) -> SmallVec<[Operand; 4]> {
         let offset = address.offset as i32;
@@ -284,6 +302,7 @@ impl Lower<'_> {
         let stride_imm = Operand::Imm(stride as i64);
         let narrow = self.narrow_index(index);
         if let (Some((narrow, signed)), Ok(_)) = (narrow, i32::try_from(stride)) {
+            self.note(Pattern::IndexWide);
             let reg = self.reg_of(narrow);
             let suffix = if signed { tok::S32 } else { tok::U32 };
             // ptxas makes one instruction of the two; `mad.wide` it takes apart (see the rules of integers).
@@ -300,9 +319,11 @@ impl Lower<'_> {
         if stride == 1 {
             self.emit_toks(&[tok::ADD, tok::S64], &[Operand::Def(out), Operand::Use(base), Operand::Use(index_reg)]);
         } else if stride.is_power_of_two() {
+            self.note(Pattern::IndexShifted);
             let scaled = self.binary_imm(&[tok::SHL, tok::B64], index_reg, i64::from(stride.trailing_zeros()));
             self.emit_toks(&[tok::ADD, tok::S64], &[Operand::Def(out), Operand::Use(base), Operand::Use(scaled)]);
         } else {
+            self.note(Pattern::IndexMultiplied);
             self.emit_toks(
                 &[tok::MAD, tok::LO, tok::S64],
                 &[Operand::Def(out), Operand::Use(index_reg), stride_imm, Operand::Use(base)],

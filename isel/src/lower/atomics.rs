@@ -5,8 +5,9 @@ use ptxc_mir::{GroupKind, Operand, RegClass, VReg};
 use ptxc_targets::{Tok, tok};
 use smallvec::SmallVec;
 
-use super::memory::{FenceKind, Toks, scope_tok, untyped_tok};
+use super::memory::{FenceKind, Toks, push_vector, scope_tok, untyped_tok, vector_tok};
 use super::{Lower, space_tok};
+use crate::rules::Pattern;
 
 /// Spelling of the order of an atomic operation, and the fences it needs around it.
 struct Order {
@@ -32,6 +33,12 @@ impl Lower<'_> {
         if self.refuse_access(inst, address) {
             return;
         }
+        self.note_address(ptr, address);
+        self.note_rmw(op, ty, is_red);
+        if ty.is_vector() && ty.bits() > 32 {
+            self.vector_rmw(inst, &op_toks, is_red);
+            return;
+        }
         let order = self.order(attrs, address.space);
         let source = self.rmw_source(op, ty, value);
         self.emit_fence(order.before);
@@ -40,7 +47,7 @@ impl Lower<'_> {
         toks.extend(order.toks);
         toks.extend(space_tok(address.space));
         toks.extend(op_toks);
-        let attrs = self.insert_cache_hint(&mut toks, attrs);
+        let attrs = self.insert_cache_hint(&mut toks, attrs, 1);
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
         let wide = ty.bits() == 128;
         let class = if wide { RegClass::B128 } else { self.class_of(ty) };
@@ -62,6 +69,63 @@ impl Lower<'_> {
         if let (true, Some(reg), Some(result)) = (wide, loaded, result) {
             let halves = self.unpack(reg, RegClass::B64);
             self.bind_value(result, &halves);
+        }
+    }
+
+    /// An operation on several registers side by side, each of them an atomic object (PTX ISA 9.7.14.5).
+    fn vector_rmw(&mut self, inst: Inst, op_toks: &[Tok], is_red: bool) {
+        let Extra::Rmw(_, attrs) = self.ir.dfg.insts[inst].extra else { return };
+        let (ptr, value) = (self.arg(inst, 0), self.arg(inst, 1));
+        let address = self.address(ptr);
+        let order = self.order(attrs, address.space);
+        let mut sources = self.regs_of(value);
+        // Two floats that are computed with as a pair lie in one register.
+        let packed = sources.len() == 1 && self.func.class(sources[0]) == RegClass::B64;
+        if packed {
+            sources = self.unpack(sources[0], RegClass::B32);
+        }
+        self.emit_fence(order.before);
+        let mut toks: Toks = SmallVec::new();
+        toks.push(if is_red { tok::RED } else { tok::ATOM });
+        toks.extend(order.toks);
+        toks.extend(space_tok(address.space));
+        let Some((element, operation)) = op_toks.split_last() else { return };
+        toks.extend_from_slice(operation);
+        toks.extend(vector_tok(sources.len()));
+        toks.push(*element);
+        let attrs = self.insert_cache_hint(&mut toks, attrs, 2);
+        let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
+        let mut loaded = super::Output::new();
+        if !is_red {
+            loaded = sources.iter().map(|_| self.new_reg(RegClass::B32)).collect();
+            push_vector(&mut operands, loaded.iter().map(|reg| Operand::Def(*reg)));
+        }
+        self.bracketed(address, &mut operands);
+        push_vector(&mut operands, sources.iter().map(|reg| Operand::Use(*reg)));
+        self.push_policy(inst, attrs, 2, &mut operands);
+        self.memory = Some(self.memory_ref(ptr, false));
+        self.emit_toks(&toks, &operands);
+        self.emit_fence(order.after);
+        if let (false, Some(result)) = (is_red, self.ir.dfg.first_result(inst).filter(|v| self.is_assigned(*v))) {
+            let regs = if packed { SmallVec::from_slice(&[self.pack(RegClass::B64, &loaded)]) } else { loaded };
+            self.bind_value(result, &regs);
+        }
+    }
+
+    /// Names what is special about a read-modify-write.
+    fn note_rmw(&mut self, op: AtomicOp, ty: Type, is_red: bool) {
+        let halves = ty.scalar().bits() == 16 && op == AtomicOp::Fadd;
+        let notes = [
+            (is_red, Pattern::AtomicReduction),
+            (op == AtomicOp::Sub, Pattern::AtomicNegated),
+            (halves, Pattern::AtomicUnflushed),
+            (halves && ty.is_vector(), Pattern::AtomicPair),
+            (ty.is_vector() && ty.bits() > 32, Pattern::AtomicVector),
+        ];
+        for (applies, pattern) in notes {
+            if applies {
+                self.note(pattern);
+            }
         }
     }
 
@@ -96,6 +160,7 @@ impl Lower<'_> {
         if self.refuse_access(inst, address) {
             return;
         }
+        self.note_address(self.arg(inst, 0), address);
         let order = self.order(attrs, address.space);
         let wide = ty.bits() == 128;
         let class = if wide { RegClass::B128 } else { self.class_of(ty) };
@@ -107,7 +172,7 @@ impl Lower<'_> {
         toks.extend(space_tok(address.space));
         toks.push(tok::CAS);
         toks.push(untyped_tok(class));
-        let attrs = self.insert_cache_hint(&mut toks, attrs);
+        let attrs = self.insert_cache_hint(&mut toks, attrs, 1);
         let old = self.new_reg(class);
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
         operands.push(Operand::Def(old));
@@ -223,10 +288,11 @@ impl Lower<'_> {
         parts
     }
 
-    /// Puts `.L2::cache_hint` in front of the type, where the instruction takes it; else the attributes lose the policy.
-    fn insert_cache_hint(&self, toks: &mut Toks, attrs: MemAttrs) -> MemAttrs {
+    /// Puts `.L2::cache_hint` in front of the last `tail` pieces, which are the type and what belongs to it, where the
+    /// instruction takes it; else the attributes lose the policy.
+    fn insert_cache_hint(&mut self, toks: &mut Toks, attrs: MemAttrs, tail: usize) -> MemAttrs {
         let without = MemAttrs { has_policy: false, ..attrs };
-        let (true, Some(at)) = (attrs.has_policy, toks.len().checked_sub(1)) else { return without };
+        let (true, Some(at)) = (attrs.has_policy, toks.len().checked_sub(tail)) else { return without };
         let mut hinted = toks.clone();
         hinted.insert(at, tok::L2__CACHE_HINT);
         let target = self.env.target;
@@ -234,6 +300,7 @@ impl Lower<'_> {
             return without;
         }
         *toks = hinted;
+        self.note(Pattern::AtomicHinted);
         attrs
     }
 }
@@ -253,8 +320,7 @@ fn rmw_toks(op: AtomicOp, ty: Type) -> Option<SmallVec<[Tok; 3]>> {
         16 => tok::B16,
         32 => tok::B32,
         64 => tok::B64,
-        128 => tok::B128,
-        _ => return None,
+        _ => tok::B128,
     };
     let int = |narrow: Tok, wide: Tok| match bits {
         32 => Some(narrow),
@@ -263,7 +329,8 @@ fn rmw_toks(op: AtomicOp, ty: Type) -> Option<SmallVec<[Tok; 3]>> {
     };
     let is_float = matches!(ty.kind(), Some(Scalar::Float(_)));
     let toks: SmallVec<[Tok; 3]> = match op {
-        AtomicOp::Xchg => SmallVec::from_slice(&[tok::EXCH, untyped]),
+        AtomicOp::Xchg if matches!(bits, 16 | 32 | 64 | 128) => SmallVec::from_slice(&[tok::EXCH, untyped]),
+        AtomicOp::Xchg => return None,
         _ if is_float != matches!(op, AtomicOp::Fadd | AtomicOp::Fsub | AtomicOp::Fmax | AtomicOp::Fmin) => {
             return None;
         }
@@ -278,9 +345,11 @@ fn rmw_toks(op: AtomicOp, ty: Type) -> Option<SmallVec<[Tok; 3]>> {
         AtomicOp::UincWrap if bits == 32 => SmallVec::from_slice(&[tok::INC, tok::U32]),
         AtomicOp::UdecWrap if bits == 32 => SmallVec::from_slice(&[tok::DEC, tok::U32]),
         AtomicOp::Fadd => {
-            let suffix = super::mnemonic::float_tok(ty);
-            match bits {
-                32 | 64 if !ty.is_vector() => SmallVec::from_slice(&[tok::ADD, suffix]),
+            // Of a vector: its elements, which are pairs of halves.
+            let element = if ty.is_vector() && ty.scalar().bits() == 16 { ty.scalar().with_lanes(2) } else { ty.scalar() };
+            let suffix = super::mnemonic::float_tok(element);
+            match ty.scalar().bits() {
+                32 | 64 => SmallVec::from_slice(&[tok::ADD, suffix]),
                 _ => SmallVec::from_slice(&[tok::ADD, tok::NOFTZ, suffix]),
             }
         }

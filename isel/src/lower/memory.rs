@@ -3,7 +3,7 @@
 use ptxc_ir::{
     CacheOp, Effect, Extra, GlobalKind, Inst, L1Evict, L2Evict, MemAttrs, Opcode, Ordering, Scope, Space, Type, Value,
 };
-use ptxc_mir::{GroupKind, Operand, RegClass};
+use ptxc_mir::{GroupKind, Operand, RegClass, VReg};
 use ptxc_targets::{Tok, tok};
 use smallvec::{SmallVec, smallvec};
 
@@ -76,6 +76,7 @@ impl Lower<'_> {
         if self.refuse_access(inst, address) {
             return;
         }
+        self.note_address(ptr, address);
         let spelling = self.spelling(address.space, attrs, false);
         self.emit_fence(spelling.before);
         let (dest, ty_tok) = match self.wide_loads.get(&inst).copied() {
@@ -90,6 +91,10 @@ impl Lower<'_> {
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
         // The two registers of a vector access may be seen half changed.
         let whole = is_whole_128(attrs, address.space, dest.len());
+        self.note_width(whole, &dest);
+        if read_only {
+            self.note(Pattern::LoadReadOnly);
+        }
         let (loaded, ty_tok): (Output, Tok) =
             if whole { (smallvec![self.new_reg(RegClass::B128)], tok::B128) } else { (dest.clone(), ty_tok) };
         push_vector(&mut operands, loaded.iter().map(|r| Operand::Def(*r)));
@@ -129,10 +134,17 @@ impl Lower<'_> {
         if self.refuse_access(inst, address) {
             return;
         }
+        self.note_address(ptr, address);
         let spelling = self.spelling(address.space, attrs, true);
         self.emit_fence(spelling.before);
         let (mut sources, mut ty_tok) = self.store_source(value);
-        if is_whole_128(attrs, address.space, sources.len()) {
+        let whole = is_whole_128(attrs, address.space, sources.len());
+        if let [Operand::Imm(_)] = sources[..] {
+            self.note(Pattern::StoreImmediate);
+        }
+        let registers: Output = sources.iter().filter_map(|source| source.used()).collect();
+        self.note_width(whole, &registers);
+        if whole {
             let limbs = self.regs_of(value);
             sources = smallvec![Operand::Use(self.pack(RegClass::B128, &limbs))];
             ty_tok = tok::B128;
@@ -178,6 +190,7 @@ impl Lower<'_> {
         {
             let wide = self.arg(inst, 0);
             if self.ir.dfg.as_const(wide).is_none() {
+                self.note(Pattern::StoreLowByte);
                 return Operand::Use(self.reg_of(wide));
             }
         }
@@ -309,8 +322,22 @@ impl Lower<'_> {
             toks = access.head;
             toks.extend(access.read_only.then_some(tok::NC));
             toks.extend_from_slice(&access.tail);
+            self.note(Pattern::AccessHintLeftOut);
+        } else {
+            self.note(Pattern::AccessHinted);
         }
         self.emit_toks(&toks, &operands);
+    }
+
+    /// Names an access of several registers.
+    fn note_width(&mut self, whole: bool, registers: &[VReg]) {
+        let bits: u32 = registers.iter().map(|reg| self.func.class(*reg).bits()).sum();
+        match (whole, registers.len()) {
+            (_, 0 | 1) => {}
+            (true, _) => self.note(Pattern::AccessWhole128),
+            (false, _) if bits > 128 => self.note(Pattern::AccessVector256),
+            (false, _) => self.note(Pattern::AccessVector),
+        }
     }
 
     fn cache_toks(&self, toks: &mut Toks, attrs: MemAttrs) {

@@ -22,6 +22,7 @@ mod objects;
 mod parameters;
 mod requirements;
 mod shapes;
+mod switch;
 mod target_ops;
 mod threads;
 mod values;
