@@ -82,7 +82,8 @@ fn step(func: &Function, uses: &SecondaryMap<Value, u32>, inst: Inst) -> Option<
         }
         let [value, distance, clamp, mask] = func.dfg.args(shuffle) else { continue };
         let results: SmallVec<[Value; 2]> = func.dfg.results(shuffle).collect();
-        let read_once = results.first() == Some(&other) && uses[other] == 1 && results.iter().skip(1).all(|v| uses[*v] == 0);
+        let read_once =
+            results.first() == Some(&other) && uses[other] == 1 && results.iter().skip(1).all(|v| uses[*v] == 0);
         let whole = func.dfg.as_bits(*clamp) == Some(31) && func.dfg.as_bits(*mask) == Some(ALL_LANES);
         if func.dfg.resolve(*value) == own && read_once && whole {
             return Some((own, shuffle, func.dfg.as_bits(*distance)?));

@@ -3,7 +3,7 @@
 
 Needs `ptxas` and `nvdisasm` (folder in $CUDA13/bin or on PATH), a built ptxc (first argument), rustc's libLLVM (found
 below ~/.rustup) and, when given by $LIBNVVM, libNVVM. What a kernel of the same loads and the same store takes besides
-is subtracted. usage: pattern_counts.py PTXC [--sm sm_100a] [--only NAME]
+is subtracted. usage: pattern_counts.py PTXC [--sm sm_100a] [--only NAME] [--kinds KIND,KIND]
 """
 import ctypes as C
 import glob
@@ -48,6 +48,7 @@ def kernel(body):
             types = ", ".join(re.findall(r"(<[^>]*>|\S+) (?:<[^>]*>|[^,]+)(?:, |$)", args))
             out.append(f"declare {ret} {name}({types})")
     out.append("define ptx_kernel void @k(ptr addrspace(1) noalias %in, ptr addrspace(1) noalias %out) {")
+    out.append("start:")
     out.append("%tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()")
     out.append("%src = getelementptr [8 x i32], ptr addrspace(1) %in, i32 %tid")
     out.append("%dst = getelementptr i64, ptr addrspace(1) %out, i32 %tid")
@@ -143,10 +144,14 @@ def sass(text, sm, folder):
 
 def main():
     args = sys.argv[1:]
-    sm, only = "sm_100a", None
+    sm, only, kinds = "sm_100a", None, None
     if "--sm" in args:
         at = args.index("--sm")
         sm = args[at + 1]
+        del args[at:at + 2]
+    if "--kinds" in args:
+        at = args.index("--kinds")
+        kinds = args[at + 1].split(",")
         del args[at:at + 2]
     if "--only" in args:
         at = args.index("--only")
@@ -160,7 +165,7 @@ def main():
         print("| pattern | kind | " + " | ".join(compilers) + " |\n|---|---|" + "---|" * len(compilers))
         better = worse = rows = 0
         for name, kind, body in [("(base)", "", ["%r = or i32 %a, 0"])] + list(patterns()):
-            if only and name not in ("(base)", only):
+            if name != "(base)" and (only and name != only or kinds and kind not in kinds):
                 continue
             counts, notes = {}, []
             for compiler, compile_text in compilers.items():

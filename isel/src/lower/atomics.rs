@@ -346,7 +346,8 @@ fn rmw_toks(op: AtomicOp, ty: Type) -> Option<SmallVec<[Tok; 3]>> {
         AtomicOp::UdecWrap if bits == 32 => SmallVec::from_slice(&[tok::DEC, tok::U32]),
         AtomicOp::Fadd => {
             // Of a vector: its elements, which are pairs of halves.
-            let element = if ty.is_vector() && ty.scalar().bits() == 16 { ty.scalar().with_lanes(2) } else { ty.scalar() };
+            let element =
+                if ty.is_vector() && ty.scalar().bits() == 16 { ty.scalar().with_lanes(2) } else { ty.scalar() };
             let suffix = super::mnemonic::float_tok(element);
             match ty.scalar().bits() {
                 32 | 64 => SmallVec::from_slice(&[tok::ADD, suffix]),

@@ -544,6 +544,18 @@ impl generated::rules::Context for Lower<'_> {
         self.unpack(reg, RegClass::B32)[0]
     }
 
+    fn high_bound(&mut self, cc: &IntCC, number: i64) -> Option<i64> {
+        // The sign alone ptxas finds itself.
+        let decides_nothing = match cc {
+            IntCC::Ult | IntCC::Uge => number as u32 == 0,
+            IntCC::Ugt | IntCC::Ule => number as u32 == u32::MAX,
+            IntCC::Slt | IntCC::Sge => number as u32 == 0 && number != 0,
+            IntCC::Sgt | IntCC::Sle => number as u32 == u32::MAX && number != -1,
+            IntCC::Eq | IntCC::Ne => false,
+        };
+        decides_nothing.then_some(number >> 32)
+    }
+
     fn joined_halves(&mut self, reg: VReg) -> VReg {
         let halves = self.unpack(reg, RegClass::B32);
         let out = self.new_reg(RegClass::B32);

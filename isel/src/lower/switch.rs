@@ -185,9 +185,8 @@ impl Lower<'_> {
 
     /// The least and the greatest number that comes: where all others are unreachable, those that are named.
     fn known_ends(&self, switch: &Switch, default: Block) -> (u64, u64) {
-        let unreachable = self.ir.layout.first_inst(default).is_some_and(|inst| {
-            self.ir.dfg.insts[inst].op == Opcode::Unreachable
-        });
+        let unreachable =
+            self.ir.layout.first_inst(default).is_some_and(|inst| self.ir.dfg.insts[inst].op == Opcode::Unreachable);
         match (switch.clusters.first(), switch.clusters.last()) {
             (Some(first), Some(last)) if unreachable => (first.low, last.high),
             _ => (0, if switch.wide { u64::MAX } else { u64::from(u32::MAX) }),
@@ -284,7 +283,11 @@ impl Lower<'_> {
     fn compare_number(&mut self, reg: VReg, wide: bool, comparison: Tok, key: u64) -> VReg {
         let pred = self.new_reg(RegClass::Pred);
         let suffix = if wide { tok::U64 } else { tok::U32 };
-        let operands = [Operand::Def(pred), Operand::Use(reg), Operand::Imm(if wide { key as i64 } else { i64::from(key as u32) })];
+        let operands = [
+            Operand::Def(pred),
+            Operand::Use(reg),
+            Operand::Imm(if wide { key as i64 } else { i64::from(key as u32) }),
+        ];
         self.emit_toks(&[tok::SETP, comparison, suffix], &operands);
         pred
     }

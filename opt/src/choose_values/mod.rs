@@ -105,10 +105,8 @@ fn switch(func: &mut Function, inst: Inst) -> Option<Rule> {
         return choice.compare(func, inst, &chosen);
     }
     let index = Index::of(func, &choice)?;
-    let forms = chosen
-        .iter()
-        .map(|at| Form::of(func, &choice, &index, *at))
-        .collect::<Option<SmallVec<[Form; 4]>>>()?;
+    let forms =
+        chosen.iter().map(|at| Form::of(func, &choice, &index, *at)).collect::<Option<SmallVec<[Form; 4]>>>()?;
     let rule = match forms.iter().find(|form| !matches!(form, Form::Constant(_))) {
         Some(Form::Linear { .. }) => Rule::ChooseLinear,
         Some(_) => Rule::ChooseBits,
@@ -169,7 +167,9 @@ impl Choice {
         }
         let is_empty = cases.is_empty();
         // What all pass need not be constant.
-        let passes = |at: usize| cases.iter().all(|(_, args)| args[at] == cases[0].1[at] || func.dfg.as_bits(args[at]).is_some());
+        let passes = |at: usize| {
+            cases.iter().all(|(_, args)| args[at] == cases[0].1[at] || func.dfg.as_bits(args[at]).is_some())
+        };
         if is_empty || !(0..cases[0].1.len()).all(passes) {
             return None;
         }

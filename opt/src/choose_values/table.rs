@@ -197,11 +197,13 @@ impl Form {
             if width.checked_mul(count)? > limit {
                 return None;
             }
-            let bits = entries.enumerate().fold(0u64, |bits, (at, value)| bits | (part(value) as u64) << (at as u32 * width));
+            let bits =
+                entries.enumerate().fold(0u64, |bits, (at, value)| bits | (part(value) as u64) << (at as u32 * width));
             Some(Form::Bits { offset, bits, width, wide: limit == 64, clamped: last.is_some() })
         };
         let least = table.iter().flatten().copied().chain(default).min()?;
-        let least_signed = table.iter().flatten().copied().chain(default).min_by_key(|value| value ^ (mask ^ mask >> 1))?;
+        let least_signed =
+            table.iter().flatten().copied().chain(default).min_by_key(|value| value ^ (mask ^ mask >> 1))?;
         let offsets = if is_int { [0, least, least_signed] } else { [0; 3] };
         let ends = if default.is_some() { [default, None] } else { [None; 2] };
         let tries = [32, 64].into_iter().flat_map(|limit| ends.into_iter().map(move |last| (last, limit)));
