@@ -651,6 +651,7 @@ impl<'a> Session<'a> {
     fn count_schedule(&mut self, summary: &ptxc_scheduling::Summary) {
         self.report.count("blocks in a new order", summary.changed.into());
         self.report.count("instructions in another block", summary.moved);
+        self.report.count("values made again", summary.made_again.into());
         self.report.count("predicted cycles before scheduling", summary.cycles_before);
         self.report.count("predicted cycles", summary.cycles_after);
         self.report.count("critical path in cycles", summary.critical_path);

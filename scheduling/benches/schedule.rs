@@ -1,12 +1,13 @@
-//! How long a block of so many instructions takes to schedule: loads, arithmetic and stores in the proportions of an
-//! unrolled loop, over eight parameters of which some are `noalias`, with a barrier every 500 instructions.
+//! How long a block of so many instructions takes to schedule, and a function of so many blocks. The one block has loads,
+//! arithmetic and stores in the proportions of an unrolled loop, over eight parameters of which some are `noalias`, with a
+//! barrier every 500 instructions.
 
 #![allow(clippy::unwrap_used)]
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ptxc_mir::{
-    FuncKind, Function, FunctionBuilder, GroupKind, Linkage, MemoryRef, Module, Object, Operand, RegClass, Signature,
-    Terminator, VReg,
+    Block, FuncKind, Function, FunctionBuilder, GroupKind, Linkage, MemoryRef, Module, Object, Operand, RegClass,
+    Signature, Terminator, VReg,
 };
 use ptxc_scheduling::{Context, Mode, Options, run};
 
@@ -95,5 +96,66 @@ fn schedule(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, schedule);
+/// A function of so many blocks: guards in a row that leave to one block, all of them one superblock; every eighth is a
+/// loop.
+fn blocks(module: &mut Module, count: usize) -> Function {
+    let mut intern = |text: &str| module.opcodes.intern_text(text).unwrap();
+    let (load, mul, compare) = (intern("ld.global.b32"), intern("mul.lo.s32"), intern("setp.lt.s32"));
+    let (store, param) = (intern("st.global.b32"), intern("ld.param.u64"));
+    let name = module.symbols.intern("blocks");
+    let mut func = Function::new(name, FuncKind::Kernel, Linkage::Visible, Signature::default());
+    let all: Vec<Block> = (0..=count).map(|_| func.new_block()).collect();
+    let mut builder = FunctionBuilder::new(&mut func);
+    builder.switch_to(all[0]);
+    let base = builder.vreg(RegClass::B64);
+    builder.emit(param, &[Operand::Def(base), Operand::Open(GroupKind::Address, 1), Operand::Param(0, 0)]);
+    let first = builder.vreg(RegClass::B32);
+    let mut last = first;
+    builder.emit(param, &[Operand::Def(first), Operand::Open(GroupKind::Address, 1), Operand::Param(1, 0)]);
+    let mut branches = Vec::new();
+    for (index, &block) in all[..count].iter().enumerate() {
+        builder.switch_to(block);
+        let loaded = builder.vreg(RegClass::B32);
+        builder.inst(load).def(loaded).address(base, index as i64 % 64 * 4).finish();
+        for _ in 0..6 {
+            let value = builder.vreg(RegClass::B32);
+            builder.emit(mul, &[Operand::Def(value), Operand::Use(last), Operand::Use(last)]);
+            last = value;
+        }
+        let pred = builder.vreg(RegClass::Pred);
+        builder.emit(compare, &[Operand::Def(pred), Operand::Use(loaded), Operand::Imm(5)]);
+        let out = if index % 8 == 7 { block } else { all[count] };
+        branches.push((block, pred, all[index + 1], out));
+    }
+    builder.switch_to(all[count]);
+    builder.inst(store).address(base, 0).used(first).finish();
+    builder.terminate(Terminator::Ret { uniform: false });
+    for (block, pred, next, out) in branches {
+        let (then, otherwise) = (func.block_call(next, &[]), func.block_call(out, &[]));
+        func.blocks[block].terminator = Terminator::CondBra { pred, negated: false, uniform: false, then, otherwise };
+    }
+    func
+}
+
+fn schedule_blocks(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("schedule-blocks");
+    group.sample_size(20);
+    let options = Options { mode: Mode::Latency, registers: None, check: false };
+    for count in [1_000, 10_000] {
+        let mut module = Module::new("sm_90".parse().unwrap());
+        let func = blocks(&mut module, count);
+        let context = Context::new(&module);
+        group.throughput(Throughput::Elements(count as u64));
+        group.bench_with_input(BenchmarkId::from_parameter(count), &func, |bencher, func| {
+            bencher.iter_batched_ref(
+                || func.clone(),
+                |func| run(func, &context, &options).unwrap(),
+                BatchSize::LargeInput,
+            );
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, schedule, schedule_blocks);
 criterion_main!(benches);

@@ -33,6 +33,14 @@ pub enum Violation {
     /// A block is entered from elsewhere, or is in two chains.
     #[error("{0} is not entered from the block before it alone")]
     NotAChain(Block),
+    /// What was made again is not what it was.
+    #[error("{block}: {reason}")]
+    Copies {
+        /// The block.
+        block: Block,
+        /// What is wrong.
+        reason: &'static str,
+    },
     /// A register is read where it may not have been written.
     #[error("{block} reads a register that is written in {home}, which does not come before it on every way")]
     Missing {

@@ -7,6 +7,7 @@
 //!   each instruction of an order issues. A block whose cycles do not fall by 3 % stays as it was.
 //! * [`superblocks`] are chains of blocks with ways out and none in; [`motion`] says which instructions may go from one to
 //!   its neighbour, and those go where the model sees a gain.
+//! * Values that cost next to nothing are made again behind stretches with more live registers than there are (`remat`).
 //! * [`random`] puts a block in any order that the graph allows, after any moves between blocks. It is how fuzzing proves the graph.
 //! * [`show_module`] and [`draw_module`] show timelines to people.
 //! * [`checker`] accepts or rejects an order by a derivation of its own; it runs in builds with debug assertions.
@@ -15,6 +16,7 @@
 //! registers they use.
 
 pub mod checker;
+mod checker_of_copies;
 mod draw;
 pub mod facts;
 pub mod graph;
@@ -27,12 +29,14 @@ pub mod motion;
 mod order;
 pub mod random;
 mod regions;
+mod remat;
 mod report;
 mod show;
 pub mod superblocks;
 pub mod timeline;
 
 pub use checker::{Violation, check, check_function};
+pub use checker_of_copies::check_copies;
 pub use draw::draw_module;
 pub use facts::{FunctionFacts, ModuleFacts};
 pub use graph::{Builder, Edge, Graph, Kind, Node};
@@ -85,6 +89,8 @@ impl Default for Options {
 pub struct Summary {
     /// Blocks in another order than before.
     pub changed: u32,
+    /// Values that were made again instead of kept.
+    pub made_again: u32,
     /// Instructions that went from one block to another.
     pub moved: u64,
     /// Cycles before.
@@ -187,6 +193,11 @@ pub fn run_with_report(
 
 fn at_random(func: &mut Function, context: &Context, options: &Options, seed: u64) -> Result<Summary, Violation> {
     let facts = FunctionFacts::new(&context.facts, func);
+    let original = options.check.then(|| func.clone());
+    remat::scatter(func, &facts, &context.machine, &mut random::Random::new(!seed));
+    if let Some(original) = original {
+        check_copies(&original, func, &facts)?;
+    }
     let old = options.check.then(|| orders(func));
     let superblocks = random::move_between_blocks(func, &facts, seed);
     let mut builder = Builder::new(&facts);
@@ -225,13 +236,27 @@ fn by_latency(
         func.layout.iter().map(|&block| clock.run(func, &liveness, block, &func.blocks[block].insts)).collect();
     let peak = before.iter().map(|timeline| timeline.peak).max().unwrap_or(0);
     let limit = options.registers.unwrap_or_else(|| register_limit(func, &context.machine, peak));
+    let loops = Loops::of(func, &cfg);
+    let original = options.check.then(|| func.clone());
+    let tools = (&facts, &context.machine, &loops);
+    let made_again = remat::relieve(func, tools, &liveness, &before, limit);
+    let mut start = None;
+    if made_again > 0 {
+        liveness = Liveness::of(func, &cfg);
+        let blocks = func.layout.iter();
+        start = Some(blocks.map(|&block| clock.run(func, &liveness, block, &func.blocks[block].insts)).collect());
+        if let Some(original) = original {
+            check_copies(&original, func, &facts)?;
+        }
+    }
+    let start: &Vec<Timeline> = start.as_ref().unwrap_or(&before);
     let old_orders = options.check.then(|| orders(func));
     let mut orderer = Orderer::new(func, context, &facts, limit);
     let mut standing: SecondaryMap<Block, Standing> = SecondaryMap::with_capacity(func.blocks.len());
-    let mut summary = Summary { peak_before: peak, ..Summary::default() };
-    for (index, old) in before.iter().enumerate() {
+    let mut summary = Summary { peak_before: peak, made_again, ..Summary::default() };
+    summary.cycles_before = before.iter().map(|timeline| u64::from(timeline.cycles)).sum();
+    for (index, old) in start.iter().enumerate() {
         let block = func.layout[index];
-        summary.cycles_before += u64::from(old.cycles);
         standing[block] = Standing { cycles: old.cycles, peak: old.peak, critical: old.cycles, ..Standing::default() };
         if cannot_gain(old, limit) {
             continue;
@@ -248,7 +273,6 @@ fn by_latency(
             summary.changed += 1;
         }
     }
-    let loops = Loops::of(func, &cfg);
     let superblocks = Superblocks::of(func, &cfg, &loops);
     // What lives longer for a move should fit in what the function needs anyway.
     let room = options.registers.unwrap_or(limit.min(peak));

@@ -105,12 +105,12 @@ impl Liveness {
         self.live_out[above] = live;
     }
 
-    /// Registers defined elsewhere that the block or a later one reads, without the block's parameters.
+    /// Registers defined elsewhere that the block or a later one reads, without the block's parameters; rising.
     pub fn live_in(&self, block: Block) -> &[VReg] {
         &self.live_in[block]
     }
 
-    /// Registers that a later block reads, without arguments of branches.
+    /// Registers that a later block reads, without arguments of branches; rising.
     pub fn live_out(&self, block: Block) -> &[VReg] {
         &self.live_out[block]
     }
