@@ -116,7 +116,7 @@ pub(crate) fn relieve(
     }
     let values = Values::of(func, facts, machine);
     let mut edits = Edits::default();
-    let mut gone: SecondaryMap<VReg, bool> = SecondaryMap::new();
+    let mut taken = Taken::default();
     for (index, timeline) in timelines.iter().enumerate() {
         let over = |slot: &crate::Slot| slot.live > limit;
         let (Some(first), Some(last)) = (timeline.slots.iter().position(over), timeline.slots.iter().rposition(over))
@@ -130,18 +130,35 @@ pub(crate) fn relieve(
             if excess == 0 {
                 break;
             }
-            if gone[value.reg] || value.source.is_some_and(|source| gone[source]) {
+            if !taken.may_take(value) {
                 continue;
             }
             let Some(places) = stretch.places(&values, loops, liveness, value) else { continue };
-            gone[value.reg] = true;
-            // What it is computed of has to stay.
-            value.source.into_iter().for_each(|source| gone[source] = true);
+            taken.take(value);
             excess = excess.saturating_sub(words(func.class(value.reg)));
             places.iter().for_each(|place| edits.make_again(func, value, *place));
         }
     }
     edits.apply(func)
+}
+
+/// Which values are made again, and of which. What a value is computed of has to stay as it is.
+#[derive(Default)]
+struct Taken {
+    made: SecondaryMap<VReg, bool>,
+    needed: SecondaryMap<VReg, bool>,
+}
+
+impl Taken {
+    fn may_take(&self, value: Value) -> bool {
+        let stays = value.source.is_none_or(|source| !self.made[source]);
+        stays && !self.made[value.reg] && !self.needed[value.reg]
+    }
+
+    fn take(&mut self, value: Value) {
+        self.made[value.reg] = true;
+        value.source.into_iter().for_each(|source| self.needed[source] = true);
+    }
 }
 
 /// The part of a block in which too many registers are live: from one position to another.
@@ -215,12 +232,12 @@ impl Stretch {
 pub(crate) fn scatter(func: &mut Function, facts: &FunctionFacts<'_>, machine: &Machine, random: &mut Random) -> u32 {
     let values = Values::of(func, facts, machine);
     let mut edits = Edits::default();
-    let mut gone: SecondaryMap<VReg, bool> = SecondaryMap::new();
+    let mut taken = Taken::default();
     for &value in &values.list {
-        if gone[value.reg] || random.below(4) != 0 {
+        if !taken.may_take(value) || random.below(4) != 0 {
             continue;
         }
-        value.source.into_iter().for_each(|source| gone[source] = true);
+        taken.take(value);
         let mut last: Option<Block> = None;
         for &(block, position) in &values.reads[value.reg] {
             let is_branch = position as usize == func.blocks[block].insts.len();

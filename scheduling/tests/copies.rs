@@ -7,6 +7,7 @@ use ptxc_mir::{
     Signature, Terminator, VReg,
 };
 use ptxc_scheduling::{FunctionFacts, ModuleFacts, Violation, check_copies};
+use ptxc_targets::SpecialReg;
 
 /// One block: `base`, `value` of it, and two stores of `value`.
 struct Kernel {
@@ -79,7 +80,7 @@ fn what_was_made_again_is_accepted() {
     for at in 2..=4 {
         assert_eq!(kernel.verdict(&kernel.again(at, |_| {})), Ok(()), "before position {at}");
     }
-    let number = "%tid.x".parse().unwrap();
+    let number = SpecialReg::from_name("%tid.x").unwrap();
     let kernel = Kernel::new("mov.u32", |_| vec![Operand::SReg(number)]);
     assert_eq!(kernel.verdict(&kernel.again(4, |_| {})), Ok(()));
 }
@@ -95,7 +96,7 @@ fn it_has_to_be_the_same_and_come_first() {
 
 #[test]
 fn what_changes_is_not_made_again() {
-    let number = "%smid".parse().unwrap();
+    let number = SpecialReg::from_name("%smid").unwrap();
     let kernel = Kernel::new("mov.u32", |_| vec![Operand::SReg(number)]);
     assert!(kernel.verdict(&kernel.again(4, |_| {})).is_err());
 }
