@@ -34,6 +34,7 @@ mod report;
 mod show;
 pub mod superblocks;
 pub mod timeline;
+mod weave;
 
 pub use checker::{Violation, check, check_function};
 pub use checker_of_copies::check_copies;
@@ -276,9 +277,9 @@ fn by_latency(
     let superblocks = Superblocks::of(func, &cfg, &loops);
     // What lives longer for a move should fit in what the function needs anyway.
     let room = options.registers.unwrap_or(limit.min(peak));
-    let mut regions = Regions::new(context, &facts, &loops, room, options.check);
+    let mut regions = Regions::new(context, &facts, &loops, room);
     for (above, below) in superblocks.neighbours() {
-        regions.improve(func, &mut liveness, &mut orderer, Seam { above, below }, &mut standing)?;
+        regions.improve(func, &mut liveness, Seam { above, below }, &mut standing);
     }
     for &block in &func.layout {
         summary.keep(&standing[block]);

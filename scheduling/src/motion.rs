@@ -167,7 +167,7 @@ fn is_tied(func: &Function, inst: Inst) -> bool {
 }
 
 /// Calls `f` with the parameters of later blocks and the other registers that a block passes for them.
-fn for_each_carried(func: &Function, block: Block, mut f: impl FnMut(VReg, VReg)) {
+pub(crate) fn for_each_carried(func: &Function, block: Block, mut f: impl FnMut(VReg, VReg)) {
     func.blocks[block].terminator.for_each_target(|target| {
         let params = &func.blocks[target.block].params;
         for (&param, &arg) in params.iter().zip(func.call_args(target)) {

@@ -5,13 +5,13 @@
 //! the way through loses nothing; out of a loop, what only matters after the last round. Neither makes more registers
 //! live than the function had.
 
+use crate::Context;
 use crate::facts::FunctionFacts;
 use crate::live::Liveness;
 use crate::loops::Loops;
 use crate::motion::{Mover, Seam};
-use crate::order::Orderer;
-use crate::timeline::{Timeline, Way};
-use crate::{Context, Violation};
+use crate::timeline::{Clock, Way};
+use crate::weave::{From, Weaver};
 use cranelift_entity::SecondaryMap;
 use ptxc_mir::{Block, Function, Inst, Op, Operand, VReg};
 
@@ -30,18 +30,19 @@ pub(crate) struct Standing {
 
 /// Makes moves in one function; keeps what it allocated.
 pub(crate) struct Regions<'a> {
-    pub context: &'a Context,
-    pub facts: &'a FunctionFacts<'a>,
-    pub loops: &'a Loops,
+    context: &'a Context,
+    facts: &'a FunctionFacts<'a>,
+    loops: &'a Loops,
     /// The most registers that may be live.
-    pub limit: u32,
-    pub checks: bool,
+    limit: u32,
+    clock: Clock<'a>,
     mover: Mover,
+    weaver: Weaver,
     /// When a register is there at the end of the block above, and in which round that was noted.
     ready: SecondaryMap<VReg, (u32, u32)>,
     round: u32,
-    /// The orders of the two blocks before a move.
-    saved: [Vec<Inst>; 2],
+    /// What goes up and the cycle from which it may issue.
+    rising: Vec<(u32, Inst)>,
 }
 
 /// A move under trial.
@@ -54,23 +55,18 @@ struct Trial {
 }
 
 impl<'a> Regions<'a> {
-    pub fn new(
-        context: &'a Context,
-        facts: &'a FunctionFacts<'a>,
-        loops: &'a Loops,
-        limit: u32,
-        checks: bool,
-    ) -> Regions<'a> {
+    pub fn new(context: &'a Context, facts: &'a FunctionFacts<'a>, loops: &'a Loops, limit: u32) -> Regions<'a> {
         Regions {
             context,
             facts,
             loops,
             limit,
-            checks,
+            clock: Clock::new(&context.machine, &context.facts),
             mover: Mover::default(),
+            weaver: Weaver::default(),
             ready: SecondaryMap::new(),
             round: 0,
-            saved: Default::default(),
+            rising: Vec::new(),
         }
     }
 
@@ -79,36 +75,24 @@ impl<'a> Regions<'a> {
         &mut self,
         func: &mut Function,
         liveness: &mut Liveness,
-        orderer: &mut Orderer<'_>,
         seam: Seam,
         standing: &mut SecondaryMap<Block, Standing>,
-    ) -> Result<(), Violation> {
+    ) {
         let leaves_loop = self.loops.depth(seam.below) < self.loops.depth(seam.above);
-        if !leaves_loop {
-            let old = orderer.clock.way(func, liveness, seam.above, seam.below);
-            if self.find_rising(func, orderer, liveness, (seam, old)) {
-                let before = [standing[seam.above], standing[seam.below]];
-                let trial = Trial { seam, old, before, up: true };
-                self.attempt(func, liveness, orderer, trial, standing)?;
-            }
+        let old = self.clock.way(func, liveness, seam.above, seam.below);
+        if !leaves_loop && self.find_rising(func, liveness, (seam, old)) {
+            let trial = Trial { seam, old, before: [standing[seam.above], standing[seam.below]], up: true };
+            self.attempt(func, liveness, &trial, standing);
         }
-        let old = orderer.clock.way(func, liveness, seam.above, seam.below);
         if self.find_sinking(func, liveness, seam, leaves_loop) {
-            let before = [standing[seam.above], standing[seam.below]];
-            let trial = Trial { seam, old, before, up: false };
-            self.attempt(func, liveness, orderer, trial, standing)?;
+            let old = self.clock.way(func, liveness, seam.above, seam.below);
+            let trial = Trial { seam, old, before: [standing[seam.above], standing[seam.below]], up: false };
+            self.attempt(func, liveness, &trial, standing);
         }
-        Ok(())
     }
 
     /// Whether something can go up that would be done in the cycles in which the block above waits.
-    fn find_rising(
-        &mut self,
-        func: &Function,
-        orderer: &mut Orderer<'_>,
-        liveness: &Liveness,
-        (seam, way): (Seam, Way),
-    ) -> bool {
+    fn find_rising(&mut self, func: &Function, liveness: &Liveness, (seam, way): (Seam, Way)) -> bool {
         let machine = &self.context.machine;
         let above = &func.blocks[seam.above].insts;
         let busy: u32 = above.iter().map(|&inst| u32::from(machine.timing(func, inst).issue)).sum();
@@ -118,11 +102,12 @@ impl<'a> Regions<'a> {
         }
         self.round += 1;
         let round = self.round;
-        for slot in orderer.clock.run(func, liveness, seam.above, above).slots {
+        for slot in self.clock.run(func, liveness, seam.above, above).slots {
             let there = slot.start + u32::from(slot.timing.latency);
             func.for_each_def(slot.inst, |reg| self.ready[reg] = (round, there));
         }
-        let ready = &mut self.ready;
+        let (ready, rising) = (&mut self.ready, &mut self.rising);
+        rising.clear();
         self.mover.up(func, self.facts, seam, |inst, what| {
             let timing = machine.timing(func, inst);
             let mut start = 0;
@@ -136,9 +121,14 @@ impl<'a> Regions<'a> {
                 idle -= u32::from(timing.issue);
                 let there = start + u32::from(timing.latency);
                 func.for_each_def(inst, |reg| ready[reg] = (round, there));
+                rising.push((start, inst));
             }
             good
         });
+        // What can issue first goes first; what reads others stays behind them.
+        self.rising.sort_by_key(|&(start, _)| start);
+        self.mover.moved.clear();
+        self.mover.moved.extend(self.rising.iter().map(|&(_, inst)| inst));
         !self.mover.moved.is_empty()
     }
 
@@ -150,79 +140,49 @@ impl<'a> Regions<'a> {
         !self.mover.moved.is_empty()
     }
 
-    /// Makes the move that was found, and takes it back unless it is worth it.
+    /// Makes the move that was found, and takes it back unless it is worth it. What moves goes where the other block
+    /// waits; the order of the rest stays.
     fn attempt(
         &mut self,
         func: &mut Function,
         liveness: &mut Liveness,
-        orderer: &mut Orderer<'_>,
-        trial: Trial,
+        trial: &Trial,
         standing: &mut SecondaryMap<Block, Standing>,
-    ) -> Result<(), Violation> {
+    ) {
         let seam = trial.seam;
-        let pair = [seam.above, seam.below];
-        for (saved, block) in self.saved.iter_mut().zip(pair) {
-            saved.clone_from(&func.blocks[block].insts);
-        }
-        let count = self.mover.moved.len() as u32;
-        if trial.up {
-            self.mover.apply_up(func, liveness, seam);
-        } else {
-            self.mover.apply_down(func, liveness, seam);
-        }
+        let (taker, giver, from) = match trial.up {
+            true => (seam.above, seam.below, From::Below),
+            false => (seam.below, seam.above, From::Above),
+        };
+        let timeline = self.clock.run(func, liveness, taker, &func.blocks[taker].insts);
+        let tools = (self.facts, &self.context.machine);
+        self.weaver.weave(func, tools, (taker, &timeline.slots), (from, &self.mover.moved));
+        std::mem::swap(&mut func.blocks[giver].insts, &mut self.mover.rest);
+        std::mem::swap(&mut func.blocks[taker].insts, &mut self.weaver.order);
+        liveness.update(func, seam.above, seam.below);
         let mut new = trial.before;
-        for (block, standing) in pair.into_iter().zip(&mut new) {
-            self.order(func, liveness, orderer, block, standing)?;
+        for (block, standing) in [seam.above, seam.below].into_iter().zip(&mut new) {
+            let timeline = self.clock.run(func, liveness, block, &func.blocks[block].insts);
+            (standing.cycles, standing.peak) = (timeline.cycles, timeline.peak);
         }
-        if self.is_worth_it(func, liveness, orderer, &trial, &new) {
+        if self.is_worth_it(func, liveness, trial, &new) {
+            let count = self.mover.moved.len() as u32;
             if trial.up {
                 new[0].risen += count;
             } else {
                 new[1].sunk += count;
             }
-            pair.into_iter().zip(new).for_each(|(block, new)| standing[block] = new);
-            return Ok(());
+            (standing[seam.above], standing[seam.below]) = (new[0], new[1]);
+            return;
         }
-        for (saved, block) in self.saved.iter().zip(pair) {
-            func.blocks[block].insts.clone_from(saved);
-        }
+        std::mem::swap(&mut func.blocks[giver].insts, &mut self.mover.rest);
+        std::mem::swap(&mut func.blocks[taker].insts, &mut self.weaver.order);
         liveness.update(func, seam.above, seam.below);
-        Ok(())
     }
 
-    /// Puts a block into the faster of two orders: what moved at the end or the start, or by latency.
-    fn order(
-        &mut self,
-        func: &mut Function,
-        liveness: &Liveness,
-        orderer: &mut Orderer<'_>,
-        block: Block,
-        standing: &mut Standing,
-    ) -> Result<(), Violation> {
-        let as_it_is = orderer.clock.run(func, liveness, block, &func.blocks[block].insts);
-        let limit = self.limit;
-        let is_better = |new: &Timeline| new.cycles < as_it_is.cycles && new.peak <= limit.max(as_it_is.peak);
-        let best = orderer.order(func, liveness, (block, as_it_is.peak, self.checks), is_better)?;
-        standing.critical = orderer.critical_path();
-        if let Some(new) = &best {
-            func.blocks[block].insts.clear();
-            func.blocks[block].insts.extend(new.slots.iter().map(|slot| slot.inst));
-        }
-        let kept = best.as_ref().unwrap_or(&as_it_is);
-        (standing.cycles, standing.peak) = (kept.cycles, kept.peak);
-        Ok(())
-    }
-
-    fn is_worth_it(
-        &self,
-        func: &Function,
-        liveness: &Liveness,
-        orderer: &mut Orderer<'_>,
-        trial: &Trial,
-        new: &[Standing; 2],
-    ) -> bool {
+    fn is_worth_it(&mut self, func: &Function, liveness: &Liveness, trial: &Trial, new: &[Standing; 2]) -> bool {
         let seam = trial.seam;
-        let way = orderer.clock.way(func, liveness, seam.above, seam.below);
+        let way = self.clock.way(func, liveness, seam.above, seam.below);
         let fits = new.iter().zip(&trial.before).all(|(new, old)| new.peak <= self.limit.max(old.peak));
         let leaves_loop = self.loops.depth(seam.below) < self.loops.depth(seam.above);
         let no_slower = way.out <= trial.old.out
