@@ -105,7 +105,7 @@ impl Weaver {
                 let must = next < demanded;
                 let is_free = from == From::Above || fixed == 0;
                 let gap = start.saturating_add(timing.issue.into()) <= slot.start + delay;
-                if !must && !(position >= opens && is_free && gap) {
+                if !(must || position >= opens && is_free && gap) {
                     break;
                 }
                 let start = if start == COMING { now } else { start };
