@@ -78,6 +78,7 @@ features! {
     conversions "Conversions among clamps and roundings";
     pairs "Scalar operations whose results become lanes";
     many_words "Sums and products over many words, by operations that say what they carry";
+    idioms "Counts, parities and reversals by shifts, magnitudes and saturation by others, compared remainders";
     comparisons "Minima, maxima, absolute differences and selects on comparisons";
 }
 

@@ -24,6 +24,8 @@ pub enum Rounding {
 pub mod group {
     /// `nsw nuw`
     pub const WRAP: u32 = 3;
+    /// `nsw`
+    pub const NSW: u32 = 1;
     /// `exact`
     pub const EXACT: u32 = 1 << 2;
     /// `disjoint`

@@ -163,6 +163,7 @@ impl KnownBits {
             Urem if b.most() > 0 => Bits::at_most((b.most() - 1).min(a.most())),
             Umin => Bits::at_most(a.most().min(b.most())),
             Umax => Bits::at_most(a.most().max(b.most())),
+            Abs if data.flags.contains(Flags::NSW) => Bits::at_most(mask(width - 1)),
             Ctpop | Ctlz | Cttz => Bits::at_most(u64::from(width)),
             Zext => a,
             Trunc => a,

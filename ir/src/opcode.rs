@@ -222,7 +222,7 @@ opcodes! {
     SsubOverflow "ssub_overflow" BinaryOverflow Int [] Pure;
     UmulOverflow "umul_overflow" BinaryOverflow Int [] Pure;
     SmulOverflow "smul_overflow" BinaryOverflow Int [] Pure;
-    Abs "abs" Unary Int [] Pure;
+    Abs "abs" Unary Int [NSW] Pure;
     Ctpop "ctpop" Unary Int [] Pure;
     Ctlz "ctlz" Unary Int [NONZERO] Pure;
     Cttz "cttz" Unary Int [NONZERO] Pure;

@@ -64,6 +64,10 @@ patterns! {
     Dp4aUnsigned "dp4a.unsigned" "src/lower/network/emit.rs" "Sums of products of unsigned bytes.";
     Dp4aSigned "dp4a.signed" "src/lower/network/emit.rs" "Sums of products of signed bytes.";
     Dp4aMixed "dp4a.mixed" "src/lower/network/emit.rs" "Sums of products of signed and unsigned bytes.";
+    Dp2aUnsigned "dp2a.unsigned" "src/lower/network/emit.rs" "Sums of products of unsigned halves and bytes.";
+    Dp2aSigned "dp2a.signed" "src/lower/network/emit.rs" "Sums of products of signed halves and bytes.";
+    Dp2aMixed "dp2a.mixed" "src/lower/network/emit.rs" "Sums of products of halves and bytes of which one is signed.";
+    Dp2aHigh "dp2a.high" "src/lower/network/emit.rs" "Such a sum with the upper bytes of a word.";
     Dp4aChain "dp4a.chain" "src/lower/network/emit.rs" "Sums of more than one such instruction.";
     Dp4aProduct "dp4a.product" "src/lower/network/emit.rs" "Sums with a product beside those of bytes.";
     SadBytes "sad.bytes" "src/lower/network/emit.rs" "Sums of absolute differences of bytes.";

@@ -131,6 +131,33 @@ rules! {
     SdivExact "combine.sdiv_exact" "A signed division by a power of two without remainder.";
     SdivMultiply "combine.sdiv_multiply" "A signed division by multiplication.";
     SdivMultiplyAdd "combine.sdiv_multiply_add" "The same with a multiplier that reads as a negative number.";
+    TestedWord "combine.tested_word" "Bits of one word of 64 bits, tested.";
+    ShiftInWord "combine.shift_in_word" "A shift of 64 bits whose result fits a word.";
+    SdivNegate "combine.sdiv_negate" "A signed division by 1 or -1.";
+    SdivLeast "combine.sdiv_least" "A signed division by the least number.";
+    DivideExact "combine.divide_exact" "A division without remainder, by the inverse.";
+    ShareQuotient "combine.share_quotient" "A remainder whose quotient is there.";
+    ShareQuotientEarlier "combine.share_quotient_earlier" "A remainder whose quotient is wanted later.";
+    MultipleUnsigned "combine.multiple_unsigned" "An unsigned remainder that is compared.";
+    MultipleSigned "combine.multiple_signed" "A signed remainder that is compared with zero.";
+    RemainderBits "combine.remainder_bits" "A signed remainder by a power of two that is compared.";
+    CountOnes "combine.count_ones" "Ones counted by shifts and masks.";
+    CountParity "combine.count_parity" "The parity by shifts.";
+    ReverseBits "combine.reverse_bits" "Bits reversed by shifts and masks.";
+    ReverseBitsOfBytes "combine.reverse_bits_of_bytes" "The bits of each byte reversed.";
+    ReverseBitsOfHalves "combine.reverse_bits_of_halves" "The bits of each half reversed.";
+    AbsSelect "combine.abs_select" "A choice between a number and its negation by the sign.";
+    AbsSign "combine.abs_sign" "A number changed by the copies of its sign.";
+    GuardedCount "combine.guarded_count" "A count of zeros that guards against zero.";
+    SaturatedDifference "combine.saturated_difference" "A difference that stays at zero.";
+    SaturatedSum "combine.saturated_sum" "A sum that stays at the largest number.";
+    SignedAverage "combine.signed_average" "Half of a sum computed in twice the width.";
+    ClampedSum "combine.clamped_sum" "A sum in twice the width kept in 32 bits.";
+    ClampedDifference "combine.clamped_difference" "A difference in twice the width kept in 32 bits.";
+    PowerOfTwo "combine.power_of_two" "One bit set, tested by masks.";
+    RoundedDown "combine.rounded_down" "Shifted down and multiplied up again.";
+    GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";
+
     // Threads of a warp (`combine_exchanges.rs`).
     ButterflyRedux "warp.butterfly" "Shuffles that reduce over a warp.";
     BallotAny "warp.ballot_any" "A ballot compared with zero.";
@@ -142,8 +169,6 @@ rules! {
     ChooseConstant "choose.constant" "Numbers of a switch that pass one constant.";
     ChooseLinear "choose.linear" "Constants that rise evenly.";
     ChooseBits "choose.bits" "Constants that are bits of one.";
-
-    GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";
 }
 
 #[cfg(test)]

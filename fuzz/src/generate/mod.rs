@@ -13,6 +13,7 @@ mod facts;
 mod floats;
 mod flow;
 mod functions;
+mod idioms;
 mod integers;
 mod memory;
 mod narrowing;

@@ -8,7 +8,7 @@ impl Body<'_> {
     /// One pattern, its result kept. False when none is wanted.
     pub fn pattern(&mut self) -> bool {
         let f = *self.features;
-        let value = match self.rng.below(10) {
+        let value = match self.rng.below(12) {
             0 if f.byte_shuffles => self.bytes(),
             1 if f.logic_trees => self.logic(),
             2 if f.dot_products => self.dot_product(),
@@ -19,13 +19,14 @@ impl Body<'_> {
             7 if f.conversions => self.converted(),
             8 if f.pairs => self.paired(),
             9 if f.many_words => self.many_words(),
+            10 | 11 if f.idioms => self.idiom(),
             _ => return false,
         };
         self.keep(value);
         true
     }
 
-    fn shift(&mut self, op: Opcode, value: Value, amount: i64) -> Value {
+    pub(super) fn shift(&mut self, op: Opcode, value: Value, amount: i64) -> Value {
         let amount = self.int(self.b.ty(value), amount);
         self.op(op, &[value, amount])
     }
@@ -85,6 +86,7 @@ impl Body<'_> {
         let mut sum = self.operand(Type::I32);
         let (lanes, narrow) = if self.once_in(2) { (4, Type::I8) } else { (2, Type::I16) };
         let extends = [self.extension(), self.extension()];
+        let bytes_of_second = (lanes == 2 && !self.once_in(4)).then(|| self.rng.below(4) as i64);
         for lane in 0..lanes {
             let part = |body: &mut Self, word: Value, bits: i64, ty: Type, op: Opcode| {
                 let low = body.shift(Opcode::Lshr, word, bits);
@@ -92,10 +94,12 @@ impl Body<'_> {
                 body.convert(op, low, Type::I32)
             };
             let bits = i64::from(narrow.scalar_bits()) * lane;
-            // dp2a takes bytes of the second operand.
-            let second = if self.once_in(8) { Type::I8 } else { narrow };
             let x = part(self, a, bits, narrow, extends[0]);
-            let y = part(self, b, bits, second, extends[1]);
+            let y = match bytes_of_second {
+                // dp2a takes bytes of the second operand: the lower or the upper ones, or others.
+                Some(first) => part(self, b, 8 * ((first + lane) % 4), Type::I8, extends[1]),
+                None => part(self, b, bits, narrow, extends[1]),
+            };
             let product = self.op(Opcode::Mul, &[x, y]);
             sum = self.op(Opcode::Add, &[sum, product]);
         }

@@ -105,6 +105,7 @@ pub fn same_type(op: Opcode, flags: Flags, ty: Type, args: &[u128]) -> Result<u1
     match ty.kind() {
         Some(Scalar::Int(width)) => match *args {
             [0] if flags.contains(Flags::NONZERO) => Err(Nothing::Poison),
+            [a] if op == Opcode::Abs && flags.contains(Flags::NSW) && a == 1 << (width - 1) => Err(Nothing::Poison),
             [a] => integer::unary(op, width, a).ok_or(unknown),
             [a, b] => integer::binary(op, flags, width, a, b),
             [a, b, c] => Ok(integer::funnel(op, width, a, b, c)),

@@ -236,6 +236,16 @@ impl<'m> Context<'m> {
         if let Some(bits) = fold::convert(&self.func.dfg, op, a, to) {
             return self.bits(to, bits);
         }
+        // Cut and extended again: a mask, which joins other logic.
+        if let (Opcode::Zext, Some((inst, Opcode::Trunc))) = (op, self.def(a))
+            && let source = self.args(inst)[0]
+            && self.ty(source) == to
+            && to == Type::I32
+            && self.ty(a).bits() > 1
+        {
+            let kept = (1i64 << self.ty(a).bits()) - 1;
+            return self.bin_imm(Opcode::And, source, kept);
+        }
         if op == Opcode::Bitcast
             && let Some((inst, Opcode::Bitcast)) = self.def(a)
         {

@@ -73,6 +73,16 @@ impl Context<'_> {
     /// Low 128 bits of the product.
     pub fn wide_mul(&mut self, a: Limbs, b: Limbs) -> Limbs {
         let lo = self.bin(Opcode::Mul, a.0, b.0);
+        if self.is_sign_extended(a) && self.is_sign_extended(b) {
+            return (lo, self.bin(Opcode::Smulh, a.0, b.0));
+        }
+        if a == b {
+            // Both products of different limbs are the same one.
+            let hi = self.bin(Opcode::Umulh, a.0, a.0);
+            let twice = self.bin_imm(Opcode::Shl, a.1, 1);
+            let cross = self.bin(Opcode::Mul, a.0, twice);
+            return (lo, self.bin(Opcode::Add, hi, cross));
+        }
         let mut hi = if self.is_zero(a.0) || self.is_zero(b.0) {
             self.imm(Type::I64, 0)
         } else {
@@ -83,6 +93,13 @@ impl Context<'_> {
             hi = self.bin(Opcode::Add, hi, cross);
         }
         (lo, hi)
+    }
+
+    /// Whether the high limb is copies of the low one's sign.
+    fn is_sign_extended(&self, a: Limbs) -> bool {
+        let Some((inst, Opcode::Ashr)) = self.def(a.1) else { return false };
+        let args = self.args(inst);
+        args[0] == a.0 && self.func.dfg.as_bits(args[1]) == Some(63)
     }
 
     /// Full 256-bit unsigned product as four limbs, low first.

@@ -1,6 +1,6 @@
 //! Logic, shifts and sums.
 
-use ptxc_ir::{Flags, Function, Inst, KnownBits, Opcode, Value};
+use ptxc_ir::{Flags, Function, Inst, KnownBits, Opcode, Type, Value};
 
 use crate::rules::Rule::*;
 use crate::rules::{Found, Rule};
@@ -57,7 +57,9 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
             let by = builder.bits(ty, by.into());
             Some((MulPower, builder.binary_flags(Opcode::Shl, kept, a, by)))
         }
-        Opcode::Shl | Opcode::Lshr | Opcode::Ashr => shift_of_shift(func, inst, op, a, b, width),
+        Opcode::Shl | Opcode::Lshr | Opcode::Ashr => {
+            shift_of_shift(func, inst, op, a, b, width).or_else(|| shift_in_word(func, known, inst, a, b))
+        }
         _ => None,
     }
 }
@@ -79,6 +81,20 @@ fn joined_constants(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Va
     let mut builder = before(func, inst);
     let joined = builder.bits(ty, joined.into());
     Some((rule, builder.binary(op, x, joined)))
+}
+
+/// A shift of 64 bits whose result fits a word.
+fn shift_in_word(func: &mut Function, known: &KnownBits, inst: Inst, a: Value, b: Value) -> Option<Found> {
+    let by = constant(func, b).filter(|by| *by < 32 && func.dfg.insts[inst].op == Opcode::Shl)?;
+    let most = known.of(func, a).most();
+    if func.dfg.ty(a) != Type::I64 || most > u64::from(u32::MAX) >> by {
+        return None;
+    }
+    let mut builder = before(func, inst);
+    let word = builder.convert(Opcode::Trunc, a, Type::I32);
+    let by = builder.bits(Type::I32, by.into());
+    let shifted = builder.binary_flags(Opcode::Shl, Flags::NUW, word, by);
+    Some((ShiftInWord, builder.convert(Opcode::Zext, shifted, Type::I64)))
 }
 
 /// Two shifts by constants as one, or as a mask.

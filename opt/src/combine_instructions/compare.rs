@@ -9,7 +9,9 @@ use super::{before, constant, int_width, made_by, mask};
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     match func.dfg.insts[inst].op {
-        Opcode::Icmp => comparison(func, known, inst).or_else(|| tested_bit(func, inst)),
+        Opcode::Icmp => {
+            comparison(func, known, inst).or_else(|| tested_bit(func, inst)).or_else(|| tested_word(func, inst))
+        }
         Opcode::Select => choice(func, inst),
         Opcode::Xor => negation(func, inst),
         Opcode::And | Opcode::Or => joined_tests(func, inst).or_else(|| unordered(func, inst)),
@@ -179,6 +181,29 @@ fn tested_bit(func: &mut Function, inst: Inst) -> Option<Found> {
         return Some((Rule::TestedBitShift, builder.icmp(cc, test, zero)));
     }
     None
+}
+
+/// Bits of one word of 64 bits, tested in that word.
+fn tested_word(func: &mut Function, inst: Inst) -> Option<Found> {
+    let cc = condition(func, inst)?;
+    let &[masked, zero] = func.dfg.args(inst) else { return None };
+    let tests = matches!(cc, IntCC::Eq | IntCC::Ne) && constant(func, zero) == Some(0);
+    if !tests || func.dfg.ty(masked) != Type::I64 {
+        return None;
+    }
+    let parts = made_by(func, masked, Opcode::And)?;
+    let &[x, kept] = &parts[..] else { return None };
+    let kept = constant(func, kept)?;
+    let upper = kept as u32 == 0;
+    if kept >> 32 != 0 && !upper {
+        return None;
+    }
+    let mut builder = before(func, inst);
+    let word = if upper { builder.binary_imm(Opcode::Lshr, x, 32) } else { x };
+    let word = builder.convert(Opcode::Trunc, word, Type::I32);
+    let kept = builder.bits(Type::I32, u128::from(if upper { kept >> 32 } else { kept }));
+    let test = builder.binary(Opcode::And, word, kept);
+    Some((Rule::TestedWord, builder.icmp_imm(cc, test, 0)))
 }
 
 /// Two values tested for the same: all bits zero, all bits one, the sign. One test of both.

@@ -1,7 +1,7 @@
 //! Divisions and remainders by constants (Granlund and Montgomery, "Division by invariant integers using
 //! multiplication", 1994; Warren, "Hacker's Delight", chapter 10).
 
-use ptxc_ir::{Flags, Function, FunctionBuilder, Inst, KnownBits, Opcode, Type, Value};
+use ptxc_ir::{Flags, Function, FunctionBuilder, Inst, IntCC, KnownBits, Opcode, Type, Value};
 
 use crate::rules::Rule::*;
 use crate::rules::{Found, Rule};
@@ -41,20 +41,24 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
         }
     }
     let divisor = constant(func, b).filter(|n| *n != 0)?;
-    if width < 32 && !divisor.is_power_of_two() {
+    let magnitude = if is_signed { signed(func, b)?.unsigned_abs() } else { divisor };
+    let exact = func.dfg.insts[inst].flags.contains(Flags::EXACT) && !remainder;
+    if is_signed && (magnitude == 1 || magnitude > mask(width) >> 1) {
+        return by_extreme(func, inst, remainder);
+    }
+    let power = magnitude.is_power_of_two();
+    if exact && !power {
+        return Some(by_inverse(func, inst, is_signed, magnitude.trailing_zeros()));
+    }
+    // Shifts by themselves are as good in a narrow type; the rest of a signed division is not.
+    if width < 32 && !(power && (exact || !is_signed)) {
         return Some((DivideInWords, in_words(func, inst, is_signed)));
     }
-    if !matches!(width, 32 | 64) && !divisor.is_power_of_two() {
+    if !matches!(width, 32 | 64) && !power {
         return None;
     }
-    let exact = func.dfg.insts[inst].flags.contains(Flags::EXACT);
     if is_signed {
         let divisor = signed(func, b)?;
-        // The least number's magnitude is no number of the type.
-        let magnitude = divisor.unsigned_abs();
-        if magnitude == 1 || magnitude > mask(width) >> 1 {
-            return None;
-        }
         let mut builder = before(func, inst);
         let (rule, quotient) = signed_quotient(&mut builder, a, divisor, ty, exact);
         return Some((rule, if remainder { rest(&mut builder, a, quotient, b) } else { quotient }));
@@ -63,7 +67,7 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
     if divisor.is_power_of_two() {
         let by = divisor.trailing_zeros();
         let other = builder.bits(ty, u128::from(if remainder { divisor - 1 } else { u64::from(by) }));
-        let flags = if exact && !remainder { Flags::EXACT } else { Flags::EMPTY };
+        let flags = if exact { Flags::EXACT } else { Flags::EMPTY };
         let op = if remainder { Opcode::And } else { Opcode::Lshr };
         let rule = if remainder { UremPower } else { UdivPower };
         return Some((rule, builder.binary_flags(op, flags, a, other)));
@@ -88,6 +92,52 @@ fn by_power(func: &mut Function, inst: Inst, remainder: bool) -> Option<Found> {
     let less_one = builder.bits(ty, u128::from(mask(ty.scalar_bits())));
     let kept = builder.binary(Opcode::Add, b, less_one);
     Some((DivideShifted, builder.binary(Opcode::And, a, kept)))
+}
+
+/// A signed division by 1 or -1, or by the least number, which only itself reaches.
+fn by_extreme(func: &mut Function, inst: Inst, remainder: bool) -> Option<Found> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let ty = func.dfg.ty(a);
+    let divisor = signed(func, b)?;
+    let mut builder = before(func, inst);
+    let zero = builder.bits(ty, 0);
+    match divisor {
+        1 if remainder => Some((SdivNegate, zero)),
+        1 => Some((SdivNegate, a)),
+        // The least number divided by -1 is undefined.
+        -1 if remainder => Some((SdivNegate, zero)),
+        -1 => Some((SdivNegate, builder.binary(Opcode::Sub, zero, a))),
+        _ => {
+            let reaches = builder.icmp(IntCC::Eq, a, b);
+            let result =
+                if remainder { builder.select(reaches, zero, a) } else { builder.convert(Opcode::Zext, reaches, ty) };
+            Some((SdivLeast, result))
+        }
+    }
+}
+
+/// A division without remainder: shifted by what the divisor is even, then multiplied by the inverse of the odd part.
+fn by_inverse(func: &mut Function, inst: Inst, is_signed: bool, even: u32) -> Found {
+    let (a, b) = (func.dfg.args(inst)[0], func.dfg.args(inst)[1]);
+    let ty = func.dfg.ty(a);
+    let width = ty.scalar_bits();
+    let divisor = if is_signed { signed(func, b).unwrap_or(1) as u64 } else { constant(func, b).unwrap_or(1) };
+    let odd = if is_signed { ((divisor as i64) >> even) as u64 } else { divisor >> even };
+    let mut builder = before(func, inst);
+    let mut start = a;
+    if even > 0 {
+        let by = builder.bits(ty, even.into());
+        let op = if is_signed { Opcode::Ashr } else { Opcode::Lshr };
+        start = builder.binary_flags(op, Flags::EXACT, a, by);
+    }
+    let factor = builder.bits(ty, u128::from(inverse(odd) & mask(width)));
+    (DivideExact, builder.binary(Opcode::Mul, start, factor))
+}
+
+/// The number whose product with an odd one is 1, modulo 2^64.
+pub(super) fn inverse(odd: u64) -> u64 {
+    // Right in three bits; each step doubles them (Newton).
+    (0..5).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))))
 }
 
 /// The same operation on 32 bits, in which products have room.
@@ -176,7 +226,7 @@ fn signed_quotient(b: &mut FunctionBuilder<'_>, a: Value, divisor: i64, ty: Type
             a
         } else {
             // Toward zero: the divisor less one is added to negative numbers.
-            let sign = shift_by(b, Opcode::Ashr, a, width - 1);
+            let sign = if by == 1 { a } else { shift_by(b, Opcode::Ashr, a, width - 1) };
             let less_one = shift_by(b, Opcode::Lshr, sign, width - by);
             b.binary(Opcode::Add, a, less_one)
         };

@@ -6,10 +6,13 @@
 //! new flags. Every rule refines: where the old result is poison, the new one may be anything.
 
 mod addresses;
+mod arithmetic;
 mod bits;
 mod compare;
 mod convert;
 mod division;
+mod idioms;
+mod remainders;
 
 use ptxc_ir::{Bits, Cfg, Effect, Extra, Function, FunctionBuilder, Inst, KnownBits, Opcode, Scalar, Type, Value};
 use smallvec::SmallVec;
@@ -23,9 +26,9 @@ const MAX_DEPTH: u32 = 6;
 
 /// The pass.
 pub fn combine_instructions(func: &mut Function, ctx: &Context<'_>) -> bool {
+    let mut changed = remainders::rewrite(func, ctx);
     let order: Vec<_> = Cfg::new(func).rpo().to_vec();
     let mut known = KnownBits::new(func);
-    let mut changed = false;
     for block in order {
         let mut next = func.layout.first_inst(block);
         while let Some(inst) = next {
@@ -88,6 +91,8 @@ fn replacement(func: &mut Function, known: &KnownBits, inst: Inst, bits: Bits) -
     }
     bits::redundant(func, known, inst)
         .or_else(|| division::rewrite(func, known, inst))
+        .or_else(|| arithmetic::rewrite(func, inst))
+        .or_else(|| idioms::rewrite(func, inst))
         .or_else(|| bits::rewrite(func, known, inst))
         .or_else(|| compare::rewrite(func, known, inst))
         .or_else(|| convert::rewrite(func, known, inst))

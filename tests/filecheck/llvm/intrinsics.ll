@@ -11,7 +11,23 @@ define i32 @generic(i32 %a, i32 %b) {
 ; CHECK-LABEL: func @generic(
 ; CHECK: fshl i32 %a, %b, 5
 ; CHECK: uadd_overflow i32
+; CHECK: ctlz nonzero i32
+
+; What the second argument says of one operand is a flag.
+define i32 @promises(i32 %a) {
+  %1 = call i32 @llvm.ctlz.i32(i32 %a, i1 false)
+  %2 = call i32 @llvm.cttz.i32(i32 %1, i1 true)
+  %3 = call i32 @llvm.cttz.i32(i32 %2, i1 false)
+  %4 = call i32 @llvm.abs.i32(i32 %3, i1 true)
+  %5 = call i32 @llvm.abs.i32(i32 %4, i1 false)
+  ret i32 %5
+}
+; CHECK-LABEL: func @promises(
 ; CHECK: ctlz i32
+; CHECK: cttz nonzero i32
+; CHECK: cttz i32
+; CHECK: abs nsw i32
+; CHECK: abs i32
 
 define float @nvvm(float %a, float %b) {
   %1 = call float @llvm.nvvm.fma.rz.ftz.f(float %a, float %b, float %a)
@@ -52,6 +68,8 @@ define void @copied(ptr addrspace(7) %d, ptr addrspace(3) %bar, ptr %map, i32 %x
 declare i32 @llvm.fshl.i32(i32, i32, i32)
 declare { i32, i1 } @llvm.uadd.with.overflow.i32(i32, i32)
 declare i32 @llvm.ctlz.i32(i32, i1)
+declare i32 @llvm.cttz.i32(i32, i1)
+declare i32 @llvm.abs.i32(i32, i1)
 declare float @llvm.nvvm.fma.rz.ftz.f(float, float, float)
 declare float @llvm.nvvm.ex2.approx.ftz.f(float)
 declare float @llvm.nvvm.shfl.sync.bfly.f32(i32, float, i32, i32)

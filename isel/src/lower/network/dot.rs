@@ -1,5 +1,5 @@
-//! Sums of products of bytes as `dp4a` (PTX ISA 9.7.1, dp4a), and of absolute differences of bytes as `vabsdiff4` (9.7.20),
-//! in whatever order they are added.
+//! Sums of products of bytes as `dp4a`, of halves and bytes as `dp2a` (PTX ISA 9.7.1), and of absolute differences of bytes
+//! as `vabsdiff4` (9.7.20), in whatever order they are added.
 
 use ptxc_ir::{Inst, Opcode, Type, Value};
 use smallvec::SmallVec;
@@ -15,8 +15,10 @@ const MAX_TERMS: usize = 32;
 /// What a group adds up.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::lower) enum Kind {
-    /// Products, by `dp4a`.
+    /// Products of bytes, by `dp4a`.
     Products,
+    /// Products of a half and a byte, by `dp2a`.
+    Halves,
     /// Absolute differences, by `vabsdiff4`.
     Differences,
 }
@@ -30,7 +32,7 @@ pub(in crate::lower) struct Dot {
     pub rest: SmallVec<[Term; 4]>,
 }
 
-/// Up to four products or differences.
+/// Up to four products or differences, up to two of halves.
 #[derive(Clone)]
 pub(in crate::lower) struct Group {
     /// What it adds up.
@@ -39,6 +41,8 @@ pub(in crate::lower) struct Group {
     pub signed: [bool; 2],
     /// The words of both sides.
     pub words: [WordPlan; 2],
+    /// The upper bytes of the second word are meant, by `dp2a.hi`.
+    pub high: bool,
 }
 
 /// A term of a sum.
@@ -49,11 +53,14 @@ pub(in crate::lower) enum Term {
     Product(Value, Value),
 }
 
-/// A factor that is a byte.
+/// A factor that is a byte or a half.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Factor {
+    /// The word and the place of its lowest byte.
     word: Word,
     at: u8,
+    /// Its second byte, where it is a half.
+    upper: Option<Byte>,
     signed: bool,
     /// It is as good as one of the other sign.
     either: bool,
@@ -149,9 +156,17 @@ impl Lower<'_> {
         if y.either {
             y.signed = x.signed && !x.either;
         }
-        let swap = (!x.signed, order(x.word)) > (!y.signed, order(y.word));
+        let kind = match (x.upper, y.upper) {
+            (None, None) => Kind::Products,
+            (Some(_), Some(_)) => return None,
+            _ => Kind::Halves,
+        };
+        let swap = match kind {
+            Kind::Halves => y.upper.is_some(),
+            _ => (!x.signed, order(x.word)) > (!y.signed, order(y.word)),
+        };
         let factors = if swap { [y, x] } else { [x, y] };
-        Some(Product { kind: Kind::Products, factors, term: Term::Product(a, b) })
+        Some(Product { kind, factors, term: Term::Product(a, b) })
     }
 
     /// `|a - b|` of two bytes that are extended alike, which only the sum wants. The difference of bytes has no overflow.
@@ -166,7 +181,7 @@ impl Lower<'_> {
         }
         // The larger of two signed bytes is not the larger of two unsigned words. Constants alone are nothing to look at.
         let computed = matches!(x.word, Word::Of(..)) || matches!(y.word, Word::Of(..));
-        if x.signed != y.signed || (x.signed && !signed) || !computed {
+        if x.upper.or(y.upper).is_some() || x.signed != y.signed || (x.signed && !signed) || !computed {
             return None;
         }
         let factors = if order(x.word) > order(y.word) { [y, x] } else { [x, y] };
@@ -183,38 +198,87 @@ impl Lower<'_> {
         (self.ir.dfg.insts[sub].op == Opcode::Sub).then(|| (true, self.arg(sub, 0), self.arg(sub, 1)))
     }
 
-    /// A value that is a byte, extended.
+    /// A value that is a byte or a half, extended.
     fn factor(&self, value: Value, plans: &Plans) -> Option<Factor> {
         if let Some(number) = self.const_i64(value) {
             let word = Word::Constant(number as u32);
-            return (-128..256).contains(&number).then_some(Factor {
-                word,
-                at: 0,
-                signed: number < 0,
-                either: (0..128).contains(&number),
-            });
+            let is_byte = (-128..256).contains(&number);
+            if !is_byte && !(-0x8000..0x1_0000).contains(&number) {
+                return None;
+            }
+            let upper = (!is_byte).then_some(Byte::Of(word, 1));
+            let either = if is_byte { (0..128).contains(&number) } else { (0..0x8000).contains(&number) };
+            return Some(Factor { word, at: 0, upper, signed: number < 0, either });
         }
         let bytes = self.operand_bytes(value, plans)?;
-        let [Byte::Of(word, at), upper @ ..] = bytes.as_slice() else { return None };
-        if upper.iter().all(|b| *b == Byte::Zero) {
-            return Some(Factor { word: *word, at: *at, signed: false, either: false });
+        let &[Byte::Of(word, at), second, ref above @ ..] = bytes.as_slice() else { return None };
+        let (zero, sign) = (|b: &Byte| *b == Byte::Zero, Byte::Sign(word, at));
+        let byte = |signed: bool| Some(Factor { word, at, upper: None, signed, either: false });
+        let half = |signed: bool| Some(Factor { word, at, upper: Some(second), signed, either: false });
+        let extended_from = |ty: Type| {
+            let inst = self.ir.dfg.def_inst(value);
+            inst.is_some_and(|inst| self.ir.dfg.insts[inst].op == Opcode::Sext && self.arg_type(inst, 0) == ty)
+        };
+        if zero(&second) && above.iter().all(zero) {
+            return byte(false);
         }
-        let extended = self
-            .ir
-            .dfg
-            .def_inst(value)
-            .is_some_and(|inst| self.ir.dfg.insts[inst].op == Opcode::Sext && self.arg_type(inst, 0) == Type::I8);
-        let signs = upper.iter().all(|b| *b == Byte::Sign(*word, *at));
-        (signs || extended).then_some(Factor { word: *word, at: *at, signed: true, either: false })
+        if (second == sign && above.iter().all(|b| *b == sign)) || extended_from(Type::I8) {
+            return byte(true);
+        }
+        let Byte::Of(other, place) = second else { return None };
+        if above.iter().all(zero) {
+            return half(false);
+        }
+        let signs = above.iter().all(|b| *b == Byte::Sign(other, place));
+        if signs || extended_from(Type::I16) { half(true) } else { None }
     }
 
     /// One `dp4a` of the products. Where a side's bytes are of one word in different places, each product goes where that
     /// side's byte is, and the word is taken as it stands.
     fn group(&self, members: &[Product]) -> Group {
+        if members[0].kind == Kind::Halves {
+            return self.group_of_halves(members);
+        }
         let ways = [None, Some(0), Some(1)].into_iter().filter_map(|side| self.words(members, side));
         let cost = |words: &[WordPlan; 2]| words[0].instructions() + words[1].instructions();
         let words = ways.min_by_key(cost).unwrap_or_else(|| [0, 1].map(|_| WordPlan::Ready(Word::Constant(0))));
-        Group { kind: members[0].kind, signed: members[0].factors.map(|f| f.signed), words }
+        Group { kind: members[0].kind, signed: members[0].factors.map(|f| f.signed), words, high: false }
+    }
+
+    /// One `dp2a` of two products, in the order and with the half of the second word that take the least.
+    fn group_of_halves(&self, members: &[Product]) -> Group {
+        let (first, last) = (&members[0], &members[members.len() - 1]);
+        let mut best: Option<(u32, [WordPlan; 2], bool)> = None;
+        for pair in [[first, last], [last, first]] {
+            for high in [false, true] {
+                let Some(words) = self.words_of_halves(pair, high) else { continue };
+                let cost = words[0].instructions() + words[1].instructions();
+                if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+                    best = Some((cost, words, high));
+                }
+            }
+        }
+        let signed = first.factors.map(|f| f.signed);
+        let nothing = || ([0, 1].map(|_| WordPlan::Ready(Word::Constant(0))), false);
+        let (words, high) = best.map_or_else(nothing, |(_, words, high)| (words, high));
+        Group { kind: Kind::Halves, signed, words, high }
+    }
+
+    fn words_of_halves(&self, pair: [&Product; 2], high: bool) -> Option<[WordPlan; 2]> {
+        let low = |factor: &Factor| Byte::Of(factor.word, factor.at);
+        let halves = pair.map(|p| (low(&p.factors[0]), p.factors[0].upper));
+        let [(a, Some(b)), (c, Some(d))] = halves else { return None };
+        let [x, y] = pair.map(|p| p.factors[1]);
+        let base = if high { 2 } else { 0 };
+        // What stands in the other places does not count: there it stays as it is, if the word can.
+        let as_is = x.word == y.word && (x.at, y.at) == (base, base + 1);
+        let bytes = [0, 1, 2, 3].map(|place| match place {
+            _ if as_is => Byte::Of(x.word, place),
+            _ if place == base + 1 => low(&y),
+            _ => low(&x),
+        });
+        let plan = |side: [Byte; 4]| Bytes::of(&side).plans(|word| self.known_zeros(word)).into_iter().next();
+        Some([plan([a, b, c, d])?, plan(bytes)?])
     }
 
     fn words(&self, members: &[Product], kept: Option<usize>) -> Option<[WordPlan; 2]> {
@@ -296,6 +360,7 @@ fn group_length(products: &[Product]) -> usize {
     let signs = products[0].factors.map(|f| f.signed);
     let words = products[0].factors.map(|f| f.word);
     let alike = |p: &&Product| p.kind == kind && p.factors.map(|f| f.signed) == signs;
-    let kin = products.iter().take_while(alike).take_while(|p| p.factors.map(|f| f.word) == words).take(4).count();
-    if kin > 1 { kin } else { products.iter().take_while(alike).take(4).count() }
+    let most = if kind == Kind::Halves { 2 } else { 4 };
+    let kin = products.iter().take_while(alike).take_while(|p| p.factors.map(|f| f.word) == words).take(most).count();
+    if kin > 1 { kin } else { products.iter().take_while(alike).take(most).count() }
 }

@@ -30,12 +30,16 @@ impl Lower<'_> {
         let result = match self.planned_class(inst) {
             Some(RegClass::B32) => {
                 let operands = plan.sources().map(|source| self.word(source)).collect();
-                self.emit_tables(&plan, operands)
+                let result = self.emit_tables(&plan, operands);
+                self.word_register(result)
             }
             Some(RegClass::B64) => {
                 let halves: SmallVec<[[Operand; 2]; 5]> =
                     plan.sources().map(|source| self.word_halves(source)).collect();
-                let parts = [0, 1].map(|half| self.emit_tables(&plan, halves.iter().map(|h| h[half]).collect()));
+                let parts = [0, 1].map(|half| {
+                    let result = self.emit_tables(&plan, halves.iter().map(|h| h[half]).collect());
+                    self.word_register(result)
+                });
                 self.pack(RegClass::B64, &parts)
             }
             _ => return false,
@@ -71,11 +75,17 @@ impl Lower<'_> {
 
     fn note_dot(&mut self, dot: &Dot) {
         for group in &dot.groups {
-            self.note(match group.signed {
-                _ if group.kind == Kind::Differences => Pattern::SadBytes,
-                [false, false] => Pattern::Dp4aUnsigned,
-                [true, true] => Pattern::Dp4aSigned,
-                _ => Pattern::Dp4aMixed,
+            if group.high {
+                self.note(Pattern::Dp2aHigh);
+            }
+            self.note(match (group.kind, group.signed) {
+                (Kind::Differences, _) => Pattern::SadBytes,
+                (Kind::Halves, [false, false]) => Pattern::Dp2aUnsigned,
+                (Kind::Halves, [true, true]) => Pattern::Dp2aSigned,
+                (Kind::Halves, _) => Pattern::Dp2aMixed,
+                (Kind::Products, [false, false]) => Pattern::Dp4aUnsigned,
+                (Kind::Products, [true, true]) => Pattern::Dp4aSigned,
+                (Kind::Products, _) => Pattern::Dp4aMixed,
             });
         }
         if dot.groups.len() > 1 {
@@ -105,24 +115,43 @@ impl Lower<'_> {
         }
     }
 
-    fn emit_tables(&mut self, plan: &Plan, operands: SmallVec<[Operand; 5]>) -> VReg {
+    fn emit_tables(&mut self, plan: &Plan, operands: SmallVec<[Operand; 5]>) -> Operand {
         match plan {
             Plan::One(table, _) => self.emit_table(*table, &operands),
             Plan::Two(inner, _, outer, _) => {
                 let (inside, beside) = operands.split_at(3);
                 let inner = self.emit_table(*inner, inside);
-                let mut operands: SmallVec<[Operand; 3]> = SmallVec::from_slice(&[Operand::Use(inner)]);
+                let mut operands: SmallVec<[Operand; 3]> = SmallVec::from_slice(&[inner]);
                 operands.extend_from_slice(beside);
                 self.emit_table(*outer, &operands)
             }
-            Plan::Bytes(_) | Plan::Dot(_) => self.load_immediate(RegClass::B32, 0),
+            Plan::Bytes(_) | Plan::Dot(_) => Operand::Imm(0),
         }
     }
 
-    /// `lop3`, or the plain instruction that a table of fewer than three operands is. The table is the one of PTX.
-    fn emit_table(&mut self, table: u8, operands: &[Operand]) -> VReg {
+    fn word_register(&mut self, operand: Operand) -> VReg {
+        match operand {
+            Operand::Imm(bits) => self.load_immediate(RegClass::B32, bits),
+            other => other.used().unwrap_or_else(|| self.new_reg(RegClass::B32)),
+        }
+    }
+
+    /// `lop3`, or the plain instruction that a table of fewer than three operands is. The table is the one of PTX. Of a
+    /// constant of 64 bits a half may be all zeros or ones: that operand goes, and perhaps the instruction.
+    fn emit_table(&mut self, mut table: u8, operands: &[Operand]) -> Operand {
+        let mut operands: SmallVec<[Operand; 4]> = SmallVec::from_slice(operands);
+        while let Some(at) = operands.iter().position(|o| matches!(o, Operand::Imm(0 | -1))) {
+            table = without_operand(table, at, operands[at] == Operand::Imm(-1));
+            operands.remove(at);
+        }
+        match (table, &operands[..]) {
+            (0x00, _) => return Operand::Imm(0),
+            (0xff, _) => return Operand::Imm(-1),
+            (0xf0, [only, ..]) | (0xcc, [_, only, ..]) => return *only,
+            _ => {}
+        }
         let out = self.new_reg(RegClass::B32);
-        let plain = match (operands, table) {
+        let plain = match (&operands[..], table) {
             ([_, _], 0xc0) => Some(tok::AND),
             ([_, _], 0xfc) => Some(tok::OR),
             ([_, _], 0x3c) => Some(tok::XOR),
@@ -130,7 +159,7 @@ impl Lower<'_> {
             _ => None,
         };
         let mut list: SmallVec<[Operand; 6]> = SmallVec::from_slice(&[Operand::Def(out)]);
-        list.extend_from_slice(operands);
+        list.extend_from_slice(&operands);
         match plain {
             Some(head) => self.emit_toks(&[head, tok::B32], &list),
             None => {
@@ -140,7 +169,7 @@ impl Lower<'_> {
                 self.emit_toks(&[tok::LOP3, tok::B32], &list);
             }
         }
-        out
+        Operand::Use(out)
     }
 
     fn emit_dot(&mut self, dot: &Dot) -> VReg {
@@ -164,6 +193,10 @@ impl Lower<'_> {
             let kind = group.signed.map(|signed| if signed { tok::S32 } else { tok::U32 });
             sum = match group.kind {
                 Kind::Products => self.emit_sum(&[tok::DP4A, kind[0], kind[1]], &[a, b, sum]),
+                Kind::Halves => {
+                    let half = if group.high { tok::HI } else { tok::LO };
+                    self.emit_sum(&[tok::DP2A, half, kind[0], kind[1]], &[a, b, sum])
+                }
                 Kind::Differences => {
                     // It takes no immediate.
                     let sum = match sum {
@@ -222,5 +255,41 @@ impl Lower<'_> {
                 }
             }
         }
+    }
+}
+
+/// The table of the other operands where one is all zeros or all ones.
+fn without_operand(table: u8, at: usize, ones: bool) -> u8 {
+    let mut out = 0;
+    for index in 0..8u8 {
+        // Bit 2 of an index is the first operand.
+        let bit = |operand: usize| index >> (2 - operand) & 1;
+        let mut source = 0u8;
+        for operand in 0..3 {
+            let value = match operand {
+                _ if operand == at => u8::from(ones),
+                _ if operand > at => bit(operand - 1),
+                _ => bit(operand),
+            };
+            source |= value << (2 - operand);
+        }
+        out |= (table >> source & 1) << index;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_operand;
+
+    #[test]
+    fn operands_of_one_value_go() {
+        // (a & !c) | b
+        let table = (0xf0 & !0xaa) | 0xcc;
+        assert_eq!(without_operand(table, 2, false), 0xf0 | 0xcc);
+        assert_eq!(without_operand(table, 2, true), 0xcc);
+        assert_eq!(without_operand(table, 0, true), !0xcc | 0xf0);
+        assert_eq!(without_operand(table, 1, false), 0xf0 & !0xcc);
+        assert_eq!(without_operand(0xf0 ^ 0xcc, 0, true), !0xf0);
     }
 }

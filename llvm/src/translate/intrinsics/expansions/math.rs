@@ -59,6 +59,18 @@ pub(super) fn three_way<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words: &[St
     w.give(site, value)
 }
 
+/// `abs`, `ctlz`, `cttz`: an operation on the first argument; the second says that one operand makes poison, which is the
+/// flag that the line names.
+pub(super) fn promised<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words: &[String]) -> Result<()> {
+    let x = w.arg(site, 0)?;
+    let op = Opcode::from_text(word(words)).ok_or_else(|| Fault::new("its operation is not known"))?;
+    let flag = words.get(1).and_then(|name| Flags::NAMES.iter().find(|(_, text)| text == name));
+    let promises = site.arguments.get(1).and_then(|operand| w.number(*operand)).is_some_and(|number| number & 1 == 1);
+    let flags = flag.filter(|_| promises).map_or(Flags::EMPTY, |(flag, _)| *flag);
+    let value = w.b.unary_flags(op, flags, x);
+    w.give(site, value)
+}
+
 /// `clmul`: shifted copies of one operand for the bits of the other, added without carry.
 pub(super) fn carryless_multiply<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, _: &[String]) -> Result<()> {
     let (a, b) = (w.arg(site, 0)?, w.arg(site, 1)?);

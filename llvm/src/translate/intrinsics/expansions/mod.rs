@@ -40,6 +40,7 @@ const EXPANSIONS: &[(&str, Expansion)] = &[
     ("object_size", memory::object_size),
     ("permute", vectors::permute),
     ("power", math::power),
+    ("promised", math::promised),
     ("reduce_from", vectors::reduce_from),
     ("reflect", threads::reflect),
     ("rotate", math::rotate),

@@ -1,0 +1,231 @@
+//! Operations written by others: absolute values, averages, saturation, counts that guard against zero.
+
+use ptxc_ir::{Extra, Flags, Function, Inst, IntCC, Opcode, Type, Value};
+
+use super::{before, constant, int_width, made_by, mask, signed};
+use crate::rules::{Found, Rule};
+
+/// A cheaper way to the same result.
+pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
+    match func.dfg.insts[inst].op {
+        Opcode::Select => choice(func, inst),
+        Opcode::Xor | Opcode::Sub => magnitude(func, inst),
+        Opcode::Trunc => narrowed(func, inst),
+        Opcode::And | Opcode::Or => power_of_two(func, inst),
+        Opcode::Mul => rounded_down(func, inst),
+        _ => None,
+    }
+}
+
+/// The comparison behind a flag.
+fn compared(func: &Function, flag: Value) -> Option<(IntCC, Value, Value)> {
+    let inst = func.dfg.def_inst(flag)?;
+    match (func.dfg.insts[inst].op, func.dfg.insts[inst].extra, func.dfg.args(inst)) {
+        (Opcode::Icmp, Extra::IntCC(cc), [a, b]) => Some((cc, func.dfg.resolve(*a), func.dfg.resolve(*b))),
+        _ => None,
+    }
+}
+
+/// The two operands of an operation.
+fn pair(func: &Function, value: Value, op: Opcode) -> Option<(Value, Value)> {
+    match made_by(func, value, op)?[..] {
+        [a, b] => Some((a, b)),
+        _ => None,
+    }
+}
+
+/// 0 - value.
+fn is_negation(func: &Function, value: Value, of: Value) -> bool {
+    pair(func, value, Opcode::Sub).is_some_and(|(zero, x)| x == of && constant(func, zero) == Some(0))
+}
+
+/// Choices between a value and what is computed of it.
+fn choice(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[flag, a, b] = func.dfg.args(inst) else { return None };
+    let width = int_width(func.dfg.ty(a)).filter(|width| *width >= 8)?;
+    let (cc, x, y) = compared(func, flag)?;
+    if func.dfg.ty(x) != func.dfg.ty(a) {
+        return None;
+    }
+    // x < 0 ? -x : x, and all that is the same: of zero both are zero.
+    let negative_first = match (cc, signed(func, y)) {
+        (IntCC::Slt | IntCC::Sle, Some(0)) | (IntCC::Slt, Some(1)) | (IntCC::Sle, Some(-1)) => Some(true),
+        (IntCC::Sgt | IntCC::Sge, Some(0)) | (IntCC::Sgt, Some(-1)) | (IntCC::Sge, Some(1)) => Some(false),
+        _ => None,
+    };
+    if let Some(first) = negative_first {
+        let (negative, other) = if first { (a, b) } else { (b, a) };
+        if other == x && is_negation(func, negative, x) {
+            return Some((Rule::AbsSelect, before(func, inst).unary(Opcode::Abs, x)));
+        }
+    }
+    guarded_count(func, inst, (cc, x, y), width).or_else(|| saturated(func, inst, (cc, x, y)))
+}
+
+/// The zeros of a number, or its width where it is zero: the count by itself.
+fn guarded_count(func: &mut Function, inst: Inst, (cc, x, y): (IntCC, Value, Value), width: u32) -> Option<Found> {
+    let &[_, a, b] = func.dfg.args(inst) else { return None };
+    let (at_zero, otherwise) = match cc {
+        IntCC::Eq => (a, b),
+        IntCC::Ne => (b, a),
+        _ => return None,
+    };
+    if constant(func, y) != Some(0) || constant(func, at_zero) != Some(u64::from(width)) {
+        return None;
+    }
+    let count = func.dfg.def_inst(otherwise)?;
+    let op = func.dfg.insts[count].op;
+    let counts = matches!(op, Opcode::Ctlz | Opcode::Cttz) && func.dfg.resolve(func.dfg.args(count)[0]) == x;
+    counts.then(|| (Rule::GuardedCount, before(func, inst).unary(op, x)))
+}
+
+/// Sums that stay at the largest number, differences that stay at zero.
+fn saturated(func: &mut Function, inst: Inst, (cc, x, y): (IntCC, Value, Value)) -> Option<Found> {
+    let &[_, a, b] = func.dfg.args(inst) else { return None };
+    let all = mask(int_width(func.dfg.ty(a))?);
+    // `less < than` decides for the limit.
+    let (less, than, limit, value) = match cc {
+        IntCC::Ult => (x, y, a, b),
+        IntCC::Ugt => (y, x, a, b),
+        IntCC::Uge => (x, y, b, a),
+        IntCC::Ule => (y, x, b, a),
+        _ => return None,
+    };
+    if constant(func, limit) == Some(0)
+        && let Some((from, taken)) = pair(func, value, Opcode::Sub)
+        && (from, taken) == (less, than)
+    {
+        return Some((Rule::SaturatedDifference, before(func, inst).binary(Opcode::UsubSat, from, taken)));
+    }
+    if constant(func, limit) == Some(all)
+        && value == less
+        && let Some((p, q)) = pair(func, value, Opcode::Add)
+        && (than == p || than == q)
+    {
+        return Some((Rule::SaturatedSum, before(func, inst).binary(Opcode::UaddSat, p, q)));
+    }
+    None
+}
+
+/// The copies of a number's sign.
+fn is_sign_of(func: &Function, value: Value, of: Value) -> bool {
+    let Some(width) = int_width(func.dfg.ty(of)) else { return false };
+    pair(func, value, Opcode::Ashr).is_some_and(|(x, by)| x == of && constant(func, by) == Some(u64::from(width - 1)))
+}
+
+/// `(x + s) ^ s` and `(x ^ s) - s`, where s are the copies of x's sign.
+fn magnitude(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    int_width(func.dfg.ty(a)).filter(|width| *width >= 8)?;
+    let inner = if func.dfg.insts[inst].op == Opcode::Xor { Opcode::Add } else { Opcode::Xor };
+    let orders = [(a, b), (b, a)];
+    let orders = if inner == Opcode::Add { &orders[..] } else { &orders[..1] };
+    for (changed, sign) in orders {
+        let Some((p, q)) = pair(func, *changed, inner) else { continue };
+        for (x, other) in [(p, q), (q, p)] {
+            if other == *sign && is_sign_of(func, *sign, x) {
+                return Some((Rule::AbsSign, before(func, inst).unary(Opcode::Abs, x)));
+            }
+        }
+    }
+    None
+}
+
+/// What is computed in twice the width to be cut again: averages, and sums within limits.
+fn narrowed(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[wide] = func.dfg.args(inst) else { return None };
+    let to = func.dfg.ty(func.dfg.first_result(inst)?);
+    if to != Type::I32 || func.dfg.ty(wide) != Type::I64 {
+        return None;
+    }
+    signed_average(func, inst, wide).or_else(|| clamped_sum(func, inst, wide))
+}
+
+/// The operands of a sum or difference of sign-extended words.
+fn extended_operands(func: &Function, value: Value, op: Opcode) -> Option<(Value, Value)> {
+    let (p, q) = pair(func, value, op)?;
+    let of = |value: Value| made_by(func, value, Opcode::Sext).map(|args| args[0]);
+    let (p, q) = (of(p)?, of(q)?);
+    (func.dfg.ty(p) == Type::I32 && func.dfg.ty(q) == Type::I32).then_some((p, q))
+}
+
+/// Half the sum of two words: the bits that both have, and half of the others.
+fn signed_average(func: &mut Function, inst: Inst, wide: Value) -> Option<Found> {
+    let (sum, by) = pair(func, wide, Opcode::Ashr).or_else(|| pair(func, wide, Opcode::Lshr))?;
+    if constant(func, by) != Some(1) {
+        return None;
+    }
+    let (a, b) = extended_operands(func, sum, Opcode::Add)?;
+    let mut builder = before(func, inst);
+    let both = builder.binary(Opcode::And, a, b);
+    let differ = builder.binary(Opcode::Xor, a, b);
+    let half = builder.binary_imm(Opcode::Ashr, differ, 1);
+    Some((Rule::SignedAverage, builder.binary(Opcode::Add, both, half)))
+}
+
+/// A sum or difference kept within the numbers of 32 bits.
+fn clamped_sum(func: &mut Function, inst: Inst, wide: Value) -> Option<Found> {
+    let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
+    let limited = |value: Value, op: Opcode, limit: i64| {
+        pair(func, value, op).filter(|(_, by)| signed(func, *by) == Some(limit)).map(|(inner, _)| inner)
+    };
+    let inner = limited(wide, Opcode::Smax, least)
+        .and_then(|inner| limited(inner, Opcode::Smin, most))
+        .or_else(|| limited(wide, Opcode::Smin, most).and_then(|inner| limited(inner, Opcode::Smax, least)))?;
+    if let Some((a, b)) = extended_operands(func, inner, Opcode::Add) {
+        return Some((Rule::ClampedSum, before(func, inst).binary(Opcode::SaddSat, a, b)));
+    }
+    let (a, b) = extended_operands(func, inner, Opcode::Sub)?;
+    Some((Rule::ClampedDifference, before(func, inst).binary(Opcode::SsubSat, a, b)))
+}
+
+/// Whether one bit is set: none besides the lowest, but one.
+fn power_of_two(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[p, q] = func.dfg.args(inst) else { return None };
+    if func.dfg.ty(p) != Type::I1 {
+        return None;
+    }
+    let all = func.dfg.insts[inst].op == Opcode::And;
+    let (no_more, some) = if all { (IntCC::Eq, IntCC::Ne) } else { (IntCC::Ne, IntCC::Eq) };
+    for (first, second) in [(p, q), (q, p)] {
+        let (Some((cc, rest, zero)), Some((other, x, nothing))) = (compared(func, first), compared(func, second))
+        else {
+            continue;
+        };
+        let zeros = constant(func, zero) == Some(0) && constant(func, nothing) == Some(0);
+        if (cc, other) != (no_more, some) || !zeros || !clears_lowest(func, rest, x) {
+            continue;
+        }
+        if !matches!(int_width(func.dfg.ty(x)), Some(32 | 64)) {
+            continue;
+        }
+        let mut builder = before(func, inst);
+        let ones = builder.unary(Opcode::Ctpop, x);
+        return Some((Rule::PowerOfTwo, builder.icmp_imm(no_more, ones, 1)));
+    }
+    None
+}
+
+/// `x & (x - 1)`.
+fn clears_lowest(func: &Function, value: Value, x: Value) -> bool {
+    let Some((a, b)) = pair(func, value, Opcode::And) else { return false };
+    let all = int_width(func.dfg.ty(x)).map(mask);
+    let less_one =
+        |value: Value| pair(func, value, Opcode::Add).is_some_and(|(from, by)| from == x && constant(func, by) == all);
+    (a == x && less_one(b)) || (b == x && less_one(a))
+}
+
+/// `(x >> k) * 2^k` clears low bits.
+fn rounded_down(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let width = int_width(func.dfg.ty(a))?;
+    let power = constant(func, b).filter(|n| n.is_power_of_two() && *n > 1)?;
+    let (x, by) = pair(func, a, Opcode::Lshr).or_else(|| pair(func, a, Opcode::Ashr))?;
+    if constant(func, by) != Some(u64::from(power.trailing_zeros())) {
+        return None;
+    }
+    let ty = func.dfg.ty(a);
+    let mut builder = before(func, inst);
+    let kept = builder.bits(ty, u128::from(mask(width) & !(power - 1)));
+    Some((Rule::RoundedDown, builder.binary_flags(Opcode::And, Flags::EMPTY, x, kept)))
+}
