@@ -151,11 +151,10 @@ fn test_multiples(func: &mut Function, ctx: &Context<'_>, divisions: &[Inst]) ->
         let Some((_, true)) = operation(func, *inst) else { continue };
         let Some(key) = key(func, *inst).filter(|key| constant(func, key.2).is_some_and(|n| n != 0)) else { continue };
         // Few functions have many divisions.
-        if divisions.len() > 64 || !has_quotient(key) {
-            if let Some(result) = func.dfg.first_result(*inst) {
-                candidates[result] = Some(*inst);
-                any = true;
-            }
+        let alone = divisions.len() > 64 || !has_quotient(key);
+        if let Some(result) = func.dfg.first_result(*inst).filter(|_| alone) {
+            candidates[result] = Some(*inst);
+            any = true;
         }
     }
     if !any {
@@ -291,7 +290,7 @@ fn signed_test(b: &mut FunctionBuilder<'_>, cc: IntCC, a: Value, width: u32, div
     let even = divisor.trailing_zeros();
     let odd = divisor >> even;
     // Multiples of 2^even, as what is moved has to stay one.
-    let half = (mask(width) >> 1) / odd & !mask(even);
+    let half = ((mask(width) >> 1) / odd) & !mask(even);
     let most = (half * 2) >> even;
     let scaled = scaled(b, a, width, odd, even, half);
     let most = b.bits(b.ty(a), most.into());
