@@ -500,11 +500,16 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let mut funcs = std::mem::take(&mut module.funcs);
         let attrs: PrimaryMap<FuncId, FuncAttrs> = funcs.values().map(|func| func.attrs.clone()).collect();
-        let wants_remarks = self.options.remarks;
+        let (wants_remarks, target) = (self.options.remarks, self.options.target);
         let mut bodies: Vec<&mut Function> = funcs.values_mut().filter(|func| !func.is_declaration()).collect();
         let outcomes = each(&mut bodies, self.options.jobs, |func| {
             let remarks = wants_remarks.then(ptxc_opt::Remarks::default);
-            let context = ptxc_opt::Context { module, attrs: &attrs, remarks: remarks.as_ref() };
+            let context = ptxc_opt::Context {
+                module,
+                attrs: &attrs,
+                remarks: remarks.as_ref(),
+                has_operation: &|op, flags, ty| ptxc_isel::legalize::has_operation(target, op, flags, ty),
+            };
             (pass.run)(func, &context);
             remarks.map(ptxc_opt::Remarks::into_list).unwrap_or_default()
         });

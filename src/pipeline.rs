@@ -44,6 +44,7 @@ const O2: &[&str] = &[
     "number-values",
     "simplify-control-flow",
     "merge-accesses",
+    "pack-scalars",
     "remove-dead-code",
 ];
 const O3: &[&str] = O2;

@@ -1,7 +1,7 @@
 //! What a pass is, and the table of all passes.
 
 use cranelift_entity::PrimaryMap;
-use ptxc_ir::{FuncAttrs, FuncId, Function, Inst, Module};
+use ptxc_ir::{Flags, FuncAttrs, FuncId, Function, Inst, Module, Opcode, Type};
 
 use crate::rules::{Remarks, Rule};
 
@@ -13,12 +13,19 @@ pub struct Context<'m> {
     pub attrs: &'m PrimaryMap<FuncId, FuncAttrs>,
     /// Where rules that are applied are noted, if somebody wants to know.
     pub remarks: Option<&'m Remarks>,
+    /// Whether the machine computes a float operation with these flags on a type, a pair for example, in one instruction.
+    pub has_operation: &'m (dyn Fn(Opcode, Flags, Type) -> bool + Sync),
 }
 
 impl<'m> Context<'m> {
-    /// A context without remarks.
+    /// A context without remarks, of a machine that has every operation.
     pub fn new(module: &'m Module, attrs: &'m PrimaryMap<FuncId, FuncAttrs>) -> Context<'m> {
-        Context { module, attrs, remarks: None }
+        Context { module, attrs, remarks: None, has_operation: &|_, _, _| true }
+    }
+
+    /// Whether the machine computes a float operation in one instruction.
+    pub(crate) fn has_operation(&self, op: Opcode, flags: Flags, ty: Type) -> bool {
+        (self.has_operation)(op, flags, ty)
     }
 
     /// A rule is applied to an instruction.
@@ -81,6 +88,7 @@ pub static PASSES: &[Pass] = &[
         summary: "joins loads and stores of neighbouring bytes into accesses of vectors",
         run: crate::merge_accesses,
     },
+    Pass { name: "pack-scalars", summary: "computes scalars that lie side by side in pairs", run: crate::pack_scalars },
     Pass {
         name: "number-values",
         summary: "replaces an instruction by an equal one that dominates it",

@@ -169,6 +169,10 @@ rules! {
     ChooseConstant "choose.constant" "Numbers of a switch that pass one constant.";
     ChooseLinear "choose.linear" "Constants that rise evenly.";
     ChooseBits "choose.bits" "Constants that are bits of one.";
+
+    // Pairs (`pack_scalars/`).
+    PackVector "pack.vector" "Lanes that are put together are computed together.";
+    PackLanes "pack.lanes" "Operations on two lanes of a vector are one.";
 }
 
 #[cfg(test)]

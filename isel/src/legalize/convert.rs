@@ -74,9 +74,7 @@ impl Context<'_> {
         let packed = op == Opcode::Fptrunc
             && from.scalar() == Type::F32
             && matches!(to.scalar(), Type::F16 | Type::BF16)
-            && self.features.bf16_fma
-            && matches!(flags.rounding(), Rounding::Nearest | Rounding::Zero)
-            && !flags.contains(Flags::FTZ);
+            && self.features.packs_halves(flags);
         if !packed || lanes.len() < 2 {
             return None;
         }

@@ -194,6 +194,12 @@ impl Features {
         }
     }
 
+    /// Whether two f32 are converted to a pair of halves at once (`cvt.rn.f16x2.f32`).
+    pub fn packs_halves(&self, flags: Flags) -> bool {
+        use ptxc_ir::Rounding::{Nearest, Zero};
+        self.bf16_fma && matches!(flags.rounding(), Nearest | Zero) && !flags.contains(Flags::FTZ)
+    }
+
     /// Whether an integer operation on `<2 x i16>` is one instruction.
     pub fn pair_op_16(&self, op: Opcode) -> bool {
         use Opcode::*;

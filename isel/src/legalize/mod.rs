@@ -43,13 +43,23 @@ mod vectors;
 mod wide_int;
 
 use cranelift_entity::EntityRef;
-use ptxc_ir::{FuncId, FuncKind, Function, Module, Signature};
+use ptxc_ir::{Flags, FuncId, FuncKind, Function, Module, Opcode, Signature, Type};
 use ptxc_targets::Target;
 
 use crate::error::SelectError;
 use context::Context;
 use features::Features;
 use helpers::Helpers;
+
+/// Whether a float operation with these flags on a scalar or a pair in one register is one instruction of the target, or
+/// for `fptrunc` to a pair of halves, whether both lanes are converted at once.
+pub fn has_operation(target: Target, op: Opcode, flags: Flags, ty: Type) -> bool {
+    let features = Features::new(target);
+    match op {
+        Opcode::Fptrunc => ty.lanes() == 2 && features.packs_halves(flags),
+        _ => features.legal_value(ty) && features.float_op(op, flags, ty),
+    }
+}
 
 /// Rewrites a verified module into legal IR for the target.
 ///

@@ -137,7 +137,10 @@ impl Lower<'_> {
         self.note_address(ptr, address);
         let spelling = self.spelling(address.space, attrs, true);
         self.emit_fence(spelling.before);
-        let (mut sources, mut ty_tok) = self.store_source(value);
+        let (mut sources, mut ty_tok) = match self.stored_halves(value, attrs) {
+            Some(halves) => (halves, tok::B32),
+            None => self.store_source(value),
+        };
         let whole = is_whole_128(attrs, address.space, sources.len());
         if let [Operand::Imm(_)] = sources[..] {
             self.note(Pattern::StoreImmediate);
@@ -180,6 +183,32 @@ impl Lower<'_> {
         }
         let regs = self.regs_of(value);
         (regs.iter().map(|r| Operand::Use(*r)).collect(), untyped_tok(layout.class))
+    }
+
+    /// The words of a value of 64 bits that is put together of two. Of a `.b64` register that no instruction of 64 bits
+    /// wrote, ptxas copies both halves before it stores them.
+    fn stored_halves(&mut self, value: Value, attrs: MemAttrs) -> Option<SmallVec<[Operand; 8]>> {
+        let layout = self.layout(self.ty(value));
+        if attrs.is_ordered()
+            || layout.count != 1
+            || layout.class != RegClass::B64
+            || self.ir.dfg.as_const(value).is_some()
+        {
+            return None;
+        }
+        let halves = if self.ty(value) == Type::F32.with_lanes(2) {
+            let whole = self.reg_of(value);
+            self.unpack(whole, RegClass::B32)
+        } else {
+            let inst = self.single_use(value).filter(|inst| self.ir.dfg.insts[*inst].op == Opcode::Bitcast)?;
+            let source = self.arg(inst, 0);
+            let layout = self.layout(self.ty(source));
+            if layout.count != 2 || layout.class != RegClass::B32 {
+                return None;
+            }
+            self.regs_of(source)
+        };
+        Some(halves.iter().map(|half| Operand::Use(*half)).collect())
     }
 
     /// An 8-bit value to be stored: a wider register will do, so a truncation is looked through.
