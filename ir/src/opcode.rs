@@ -463,6 +463,31 @@ named_codes! {
     L2Evict { None "none", Normal "evict_normal", First "evict_first", Last "evict_last", }
 }
 
+impl FloatCC {
+    /// The comparison that holds exactly when this one does not.
+    pub fn inverse(self) -> FloatCC {
+        use FloatCC::*;
+        match self {
+            False => True,
+            Oeq => Une,
+            Ogt => Ule,
+            Oge => Ult,
+            Olt => Uge,
+            Ole => Ugt,
+            One => Ueq,
+            Ord => Uno,
+            Uno => Ord,
+            Ueq => One,
+            Ugt => Ole,
+            Uge => Olt,
+            Ult => Oge,
+            Ule => Ogt,
+            Une => Oeq,
+            True => False,
+        }
+    }
+}
+
 impl IntCC {
     /// The condition on unsigned numbers that asks the same.
     pub fn unsigned(self) -> IntCC {

@@ -55,7 +55,7 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "combine-instructions",
-        summary: "replaces integer instructions by cheaper ones, by what is known of the operands' bits",
+        summary: "replaces instructions by cheaper ones, by flags and what is known of the operands' bits",
         run: crate::combine_instructions,
     },
     Pass {

@@ -131,6 +131,12 @@ rules! {
     SdivExact "combine.sdiv_exact" "A signed division by a power of two without remainder.";
     SdivMultiply "combine.sdiv_multiply" "A signed division by multiplication.";
     SdivMultiplyAdd "combine.sdiv_multiply_add" "The same with a multiplier that reads as a negative number.";
+    FloatExtreme "combine.float_extreme" "A choice of what is compared is a minimum or maximum.";
+    FloatMagnitude "combine.float_magnitude" "A choice of a number and its negation is a magnitude.";
+    FloatDividePower "combine.float_divide_power" "A division by a power of two is a product.";
+    FloatDivideConstant "combine.float_divide_constant" "A division by a constant whose reciprocal will do.";
+    FloatDivideReciprocal "combine.float_divide_reciprocal" "A division that a reciprocal will do for.";
+    FloatDivideRoot "combine.float_divide_root" "An approximate division by a root.";
     TestedWord "combine.tested_word" "Bits of one word of 64 bits, tested.";
     ShiftInWord "combine.shift_in_word" "A shift of 64 bits whose result fits a word.";
     SdivNegate "combine.sdiv_negate" "A signed division by 1 or -1.";

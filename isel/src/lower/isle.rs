@@ -157,6 +157,21 @@ impl Lower<'_> {
 #[derive(Clone, Copy)]
 pub(super) struct Field(i64, i64);
 
+/// The type of two halves, and the halves.
+#[derive(Clone, Copy)]
+pub(super) struct Factors(Type, Value, Value);
+
+impl Lower<'_> {
+    /// The half, with its type, that a value of f32 is the extension of.
+    fn extended_half(&self, value: Value) -> Option<(Type, Value)> {
+        let inst = self.pure_def(value)?;
+        let data = &self.ir.dfg.insts[inst];
+        let from = self.arg_type(inst, 0);
+        let exact = data.op == Opcode::Fpext && data.ty == Type::F32 && !data.flags.contains(Flags::FTZ);
+        (exact && matches!(from, Type::F16 | Type::BF16)).then(|| (from, self.arg(inst, 0)))
+    }
+}
+
 /// Flags that change the value an addition or multiplication has.
 const VALUE_FLAGS: u32 = ptxc_ir::flags::group::ROUND | ptxc_ir::flags::group::FTZ;
 
@@ -290,6 +305,40 @@ impl generated::rules::Context for Lower<'_> {
         self.flags(inst).contains(Flags::NNAN)
     }
 
+    fn may_mix(&mut self, inst: Inst) -> bool {
+        self.env.target.sm() >= 100 && !self.flags(inst).contains(Flags::FTZ)
+    }
+
+    fn keeps_zero(&mut self, inst: Inst) -> bool {
+        self.flags(inst).rounding() == Rounding::Nearest
+    }
+
+    fn extended(&mut self, value: Value) -> Option<(Type, Value)> {
+        self.extended_half(value)
+    }
+
+    fn extended_factors(&mut self, a: Value, b: Value) -> Option<Factors> {
+        let ((from, x), (other, y)) = (self.extended_half(a)?, self.extended_half(b)?);
+        (from == other).then_some(Factors(from, x, y))
+    }
+
+    fn factors(&mut self, factors: Factors) -> (Type, Value, Value) {
+        (factors.0, factors.1, factors.2)
+    }
+
+    fn variable(&mut self, value: Value) -> Option<Value> {
+        self.ir.dfg.as_const(value).is_none().then_some(value)
+    }
+
+    fn minus_zero(&mut self) -> Operand {
+        Operand::F32((-0f32).to_bits())
+    }
+
+    fn mixed(&mut self, m: Mnemonic, inst: Inst, from: Type) -> Mnemonic {
+        let flags = self.flags(inst);
+        self.with_rounding(m, inst, true).clamps(flags).ty(mnemonic::float(Type::F32)).ty(mnemonic::float(from))
+    }
+
     fn unsigned_byte(&mut self, value: Value) -> Option<(Value, i64)> {
         self.byte_of_word(value, false)
     }
@@ -368,10 +417,6 @@ impl generated::rules::Context for Lower<'_> {
 
     fn has_flag_afn(&mut self, inst: Inst) -> bool {
         self.flags(inst).contains(Flags::AFN)
-    }
-
-    fn has_flag_fast_div(&mut self, inst: Inst) -> bool {
-        self.flags(inst).contains(Flags::AFN | Flags::ARCP | Flags::NINF)
     }
 
     fn sm_at_least(&mut self, sm: u16) -> bool {
@@ -482,10 +527,6 @@ impl generated::rules::Context for Lower<'_> {
 
     fn approx(&mut self, m: Mnemonic) -> Mnemonic {
         m.approx()
-    }
-
-    fn full(&mut self, m: Mnemonic) -> Mnemonic {
-        m.full()
     }
 
     fn nan(&mut self, m: Mnemonic) -> Mnemonic {

@@ -60,7 +60,6 @@ const ROUNDINGS: &[Option<Tok>] = &[
     Some(tok::RMI),
     Some(tok::RPI),
     Some(tok::APPROX),
-    Some(tok::FULL),
 ];
 
 const ROUND_SHIFT: u32 = 16;
@@ -103,11 +102,6 @@ impl Mnemonic {
     /// With `approx`.
     pub fn approx(self) -> Mnemonic {
         self.round(9)
-    }
-
-    /// With `full`.
-    pub fn full(self) -> Mnemonic {
-        self.round(10)
     }
 
     /// With `ftz` when the flags ask for it and the type has it.

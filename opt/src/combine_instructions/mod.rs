@@ -1,4 +1,4 @@
-//! Replaces integer instructions by cheaper ones, by what is known of the bits of their operands.
+//! Replaces instructions by cheaper ones: of integers by what is known of the bits of their operands, of floats by their flags.
 //!
 //! One walk in reverse postorder. Known bits ([`ptxc_ir::KnownBits`]) are found on the way, so what a rule sees of its
 //! operands is exact; what a rule makes is looked at again at once, each new instruction having less to be said of it.
@@ -11,6 +11,7 @@ mod bits;
 mod compare;
 mod convert;
 mod division;
+mod float;
 mod idioms;
 mod remainders;
 
@@ -52,7 +53,7 @@ fn visit(func: &mut Function, ctx: &Context<'_>, known: &mut KnownBits, inst: In
     }
     let bits = known.visit(func, inst);
     let before = func.layout.prev_inst(inst);
-    let (Some((rule, value)), Some(result)) = (replacement(func, known, inst, bits), func.dfg.first_result(inst))
+    let (Some((rule, value)), Some(result)) = (replacement(func, ctx, known, inst, bits), func.dfg.first_result(inst))
     else {
         return ordered | flagged;
     };
@@ -78,7 +79,7 @@ fn visit(func: &mut Function, ctx: &Context<'_>, known: &mut KnownBits, inst: In
 }
 
 /// The value that an instruction's result is replaced by.
-fn replacement(func: &mut Function, known: &KnownBits, inst: Inst, bits: Bits) -> Option<Found> {
+fn replacement(func: &mut Function, ctx: &Context<'_>, known: &KnownBits, inst: Inst, bits: Bits) -> Option<Found> {
     if func.dfg.num_results(inst) != 1 || !is_candidate(func, inst) {
         return None;
     }
@@ -96,6 +97,7 @@ fn replacement(func: &mut Function, known: &KnownBits, inst: Inst, bits: Bits) -
         .or_else(|| bits::rewrite(func, known, inst))
         .or_else(|| compare::rewrite(func, known, inst))
         .or_else(|| convert::rewrite(func, known, inst))
+        .or_else(|| float::rewrite(func, ctx, inst))
 }
 
 /// Divisions trap in no program that is defined; else only what computes.

@@ -1,0 +1,220 @@
+//! Floats: choices that are minima, maxima and magnitudes, and divisions that are products.
+
+use ptxc_ir::{ConstData, Extra, Flags, FloatCC, FloatKind, Function, Inst, Opcode, Rounding, Type, Value};
+use smallvec::{SmallVec, smallvec};
+
+use crate::fold::float::{arithmetic, from_integer};
+use crate::pass::Context;
+use crate::rules::Found;
+use crate::rules::Rule::*;
+
+use super::{before, made_by};
+
+/// A cheaper way to the same result.
+pub(super) fn rewrite(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found> {
+    match func.dfg.insts[inst].op {
+        Opcode::Select => extreme(func, ctx, inst).or_else(|| magnitude(func, ctx, inst)),
+        Opcode::Fdiv => division(func, inst),
+        _ => None,
+    }
+}
+
+/// The float comparison behind a condition: its instruction, condition and operands.
+fn compared(func: &Function, value: Value) -> Option<(Inst, FloatCC, Value, Value)> {
+    let args = made_by(func, value, Opcode::Fcmp)?;
+    let inst = func.dfg.def_inst(value)?;
+    let Extra::FloatCC(cc) = func.dfg.insts[inst].extra else { return None };
+    let &[a, b] = &args[..] else { return None };
+    (!func.dfg.insts[inst].flags.contains(Flags::FTZ)).then_some((inst, cc, a, b))
+}
+
+/// The bits of every lane of a constant; of a scalar, of the one.
+fn lanes(func: &Function, value: Value) -> Option<SmallVec<[u128; 4]>> {
+    match func.dfg.as_const(value)? {
+        ConstData::Bits(bits) => {
+            let ty = func.dfg.ty(value);
+            (!ty.is_vector() || *bits == 0).then(|| smallvec![*bits; ty.lanes() as usize])
+        }
+        ConstData::Vector(elements) => elements.iter().map(|lane| func.dfg.as_bits(*lane)).collect(),
+        _ => None,
+    }
+}
+
+/// Bits of the magnitude, and of infinity.
+fn format(ty: Type) -> Option<(u128, u128)> {
+    let fraction = match ty.float_kind()? {
+        FloatKind::F16 => 10,
+        FloatKind::Bf16 => 7,
+        FloatKind::F32 => 23,
+        FloatKind::F64 => 52,
+        _ => return None,
+    };
+    let magnitude = (1u128 << (ty.scalar_bits() - 1)) - 1;
+    Some((magnitude, magnitude >> fraction << fraction))
+}
+
+/// What a choice by a comparison gives: the left operand when the comparison holds, else the right one.
+struct Choice {
+    flags: Flags,
+    cc: FloatCC,
+    left: Value,
+    right: Value,
+}
+
+/// The greater or lesser of two numbers that a comparison of them chooses. What it gives for NaN and for zeros of different
+/// signs decides which minimum it is, if any; flags and constants decide what matters.
+fn extreme(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found> {
+    let &[condition, a, b] = func.dfg.args(inst) else { return None };
+    let (compare, cc, left, right) = compared(func, func.dfg.resolve(condition))?;
+    let ty = func.dfg.ty(left);
+    let cc = match (func.dfg.resolve(a), func.dfg.resolve(b)) {
+        same if same == (left, right) => cc,
+        other if other == (right, left) => cc.inverse(),
+        _ => return None,
+    };
+    // A comparison of NaN that promised none is poison, and so is the choice.
+    let promised = func.dfg.insts[compare].flags.intersect(Flags::NNAN);
+    let flags = func.dfg.insts[inst].flags.intersect(Flags::FAST) | promised;
+    let choice = Choice { flags, cc, left, right };
+    let op = operation(func, &choice)?;
+    if !ctx.has_operation(op, flags, ty.scalar()) {
+        return None;
+    }
+    Some((FloatExtreme, before(func, inst).binary_flags(op, flags, left, right)))
+}
+
+/// The minimum or maximum that a choice is.
+fn operation(func: &Function, choice: &Choice) -> Option<Opcode> {
+    use FloatCC::{Oge, Ogt, Ole, Olt, Uge, Ugt, Ule, Ult};
+    let (greater, ordered, strict) = match choice.cc {
+        Ogt => (true, true, true),
+        Oge => (true, true, false),
+        Ugt => (true, false, true),
+        Uge => (true, false, false),
+        Olt => (false, true, true),
+        Ole => (false, true, false),
+        Ult => (false, false, true),
+        Ule => (false, false, false),
+        _ => return None,
+    };
+    let (magnitude, infinity) = format(func.dfg.ty(choice.left))?;
+    let constants = (lanes(func, choice.left), lanes(func, choice.right));
+    let (known, known_left) = match &constants {
+        (None, Some(right)) => (Some(right), false),
+        (Some(left), None) => (Some(left), true),
+        _ => (None, false),
+    };
+    if !choice.flags.contains(Flags::NSZ) {
+        // Of two zeros the comparison gives the left one unless it is strict; the maximum is the positive one.
+        let gives_known = strict != known_left;
+        let zero_fits = |bits: &u128| bits & magnitude != 0 || (*bits == 0) == (greater == gives_known);
+        if !known?.iter().all(zero_fits) {
+            return None;
+        }
+    }
+    let (number, nan_wins) = match greater {
+        true => (Opcode::Fmax, Opcode::Fmaximum),
+        false => (Opcode::Fmin, Opcode::Fminimum),
+    };
+    if choice.flags.contains(Flags::NNAN) {
+        return Some(number);
+    }
+    // Only the other operand can be NaN. An ordered comparison then gives the right one.
+    if !known?.iter().all(|bits| bits & magnitude <= infinity) {
+        return None;
+    }
+    Some(if ordered != known_left { number } else { nan_wins })
+}
+
+/// `x < 0 ? -x : x` where the sign of zero does not matter.
+fn magnitude(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found> {
+    use FloatCC::{Oge, Ogt, Ole, Olt, Uge, Ugt, Ule, Ult};
+    let &[condition, a, b] = func.dfg.args(inst) else { return None };
+    let flags = func.dfg.insts[inst].flags;
+    let (_, cc, x, zero) = compared(func, func.dfg.resolve(condition))?;
+    let ty = func.dfg.ty(x);
+    let (bits, _) = format(ty)?;
+    let is_zero = lanes(func, zero)?.iter().all(|lane| lane & bits == 0);
+    if !flags.contains(Flags::NSZ) || !is_zero || !ctx.has_operation(Opcode::Fabs, Flags::EMPTY, ty.scalar()) {
+        return None;
+    }
+    let greater = match cc {
+        Ogt | Oge | Ugt | Uge => true,
+        Olt | Ole | Ult | Ule => false,
+        _ => return None,
+    };
+    let (a, b) = (func.dfg.resolve(a), func.dfg.resolve(b));
+    let negates = |v: Value| made_by(func, v, Opcode::Fneg).is_some_and(|args| args[..] == [x]);
+    let keeps_positive = match (a == x && negates(b), negates(a) && b == x) {
+        (true, _) => greater,
+        (_, true) => !greater,
+        _ => return None,
+    };
+    let mut builder = before(func, inst);
+    let flags = flags.intersect(Flags::FAST);
+    let absolute = builder.unary_flags(Opcode::Fabs, flags, x);
+    let value = if keeps_positive { absolute } else { builder.unary_flags(Opcode::Fneg, flags, absolute) };
+    Some((FloatMagnitude, value))
+}
+
+/// A division that is a product: by a power of two, by a constant or anything else where a reciprocal will do, by a root.
+fn division(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[x, y] = func.dfg.args(inst) else { return None };
+    let flags = func.dfg.insts[inst].flags;
+    if let Some((inverse, exact)) = reciprocals(func, y)
+        && (exact || flags.contains(Flags::ARCP))
+    {
+        let rule = if exact { FloatDividePower } else { FloatDivideConstant };
+        return Some((rule, before(func, inst).binary_flags(Opcode::Fmul, flags, x, inverse)));
+    }
+    let nearest = flags.rounding() == Rounding::Nearest;
+    let ty = func.dfg.ty(x);
+    if !flags.contains(Flags::ARCP) || !nearest || !matches!(ty.scalar(), Type::F32 | Type::F64) || is_one(func, x) {
+        return None;
+    }
+    if !flags.contains(Flags::AFN) || ty.scalar() == Type::F64 {
+        // The exact quotient takes the machine twice as long as the exact reciprocal, which equal divisors share.
+        let mut builder = before(func, inst);
+        let inverse = builder.unary_flags(Opcode::Frcp, flags, y);
+        return Some((FloatDivideReciprocal, builder.binary_flags(Opcode::Fmul, flags, x, inverse)));
+    }
+    let radicand = *made_by(func, y, Opcode::Fsqrt)?.first()?;
+    let root = func.dfg.insts[func.dfg.def_inst(y)?].flags;
+    if !root.contains(Flags::AFN) || root.contains(Flags::FTZ) != flags.contains(Flags::FTZ) {
+        return None;
+    }
+    let mut builder = before(func, inst);
+    let inverse = builder.unary_flags(Opcode::Frsqrt, root.intersect(Flags::FAST | Flags::FTZ), radicand);
+    Some((FloatDivideRoot, builder.binary_flags(Opcode::Fmul, flags, x, inverse)))
+}
+
+/// The reciprocals of the lanes of a constant, and whether they are exact. Numbers and reciprocals are normal, so that
+/// it does not matter what becomes of subnormals.
+fn reciprocals(func: &mut Function, value: Value) -> Option<(Value, bool)> {
+    let divisors = lanes(func, value)?;
+    let ty = func.dfg.ty(value);
+    let kind = ty.float_kind()?;
+    let (magnitude, infinity) = format(ty)?;
+    let fraction = magnitude & !infinity;
+    let is_normal = |bits: u128| bits & infinity != 0 && bits & infinity != infinity;
+    let mut inverses: SmallVec<[u128; 4]> = SmallVec::new();
+    for divisor in &divisors {
+        let inverse = arithmetic(Opcode::Frcp, kind, Flags::EMPTY, &[*divisor])?;
+        if !is_normal(*divisor) || !is_normal(inverse) {
+            return None;
+        }
+        inverses.push(inverse);
+    }
+    let exact = divisors.iter().all(|bits| bits & fraction == 0);
+    if !ty.is_vector() {
+        return Some((func.dfg.bits(ty, *inverses.first()?), exact));
+    }
+    let elements = inverses.iter().map(|bits| func.dfg.bits(ty.scalar(), *bits)).collect();
+    Some((func.dfg.constant(ty, ConstData::Vector(elements)), exact))
+}
+
+/// Whether every lane is the constant 1.
+fn is_one(func: &Function, value: Value) -> bool {
+    let one = func.dfg.ty(value).float_kind().and_then(|kind| from_integer(1, 8, false, kind, Rounding::Nearest));
+    lanes(func, value).is_some_and(|lanes| lanes.iter().all(|bits| Some(*bits) == one))
+}
