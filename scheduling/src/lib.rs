@@ -4,7 +4,8 @@
 //!   what selection knows of memory ([`ptxc_mir::MemoryRef`]).
 //! * [`graph`] makes dependence graphs of it, near linear in the size of a block.
 //! * [`list`] puts it in the order that the machine's latencies and the register budget want; [`timeline`] says when
-//!   each instruction of an order issues. A block whose cycles do not fall by 3 % stays as it was.
+//!   each instruction of an order issues. A block whose cycles do not fall by 3 % stays as it was, and so does one whose
+//!   order the assembler makes good by itself.
 //! * [`superblocks`] are chains of blocks with ways out and none in; [`motion`] says which instructions may go from one to
 //!   its neighbour, and those go where the model sees a gain.
 //! * Values that cost next to nothing are made again behind stretches with more live registers than there are (`remat`).
@@ -15,6 +16,7 @@
 //! What it decides: the order of instructions within superblocks. What it does not: which instructions there are, and which
 //! registers they use.
 
+mod assembler;
 pub mod checker;
 mod checker_of_copies;
 mod draw;
@@ -259,7 +261,8 @@ fn by_latency(
     for (index, old) in start.iter().enumerate() {
         let block = func.layout[index];
         standing[block] = Standing { cycles: old.cycles, peak: old.peak, critical: old.cycles, ..Standing::default() };
-        if cannot_gain(old, limit) {
+        standing[block].kept = cannot_gain(func, &facts, &context.machine, (block, old), limit);
+        if standing[block].kept.is_some() {
             continue;
         }
         let best =
@@ -294,10 +297,37 @@ fn by_latency(
     Ok(summary)
 }
 
-/// Whether no order of a block is worth it, as far as its timeline tells: it waits for nothing, and has enough registers.
-fn cannot_gain(old: &Timeline, limit: u32) -> bool {
+/// Why no order of a block is worth it, as far as its timeline tells: it has enough registers, and waits for nothing, for a
+/// unit that is full, or for what the assembler deals with. A loop of one block is worth it even so: what comes around
+/// again the assembler does not see.
+fn cannot_gain(
+    func: &Function,
+    facts: &FunctionFacts<'_>,
+    machine: &Machine,
+    (block, old): (Block, &Timeline),
+    limit: u32,
+) -> Option<Outcome> {
     let issue: u32 = old.slots.iter().map(|slot| u32::from(slot.timing.issue)).sum();
-    old.peak <= limit && u64::from(issue) * 100 + 400 > u64::from(old.cycles) * 97
+    let waits = u64::from(issue) * 100 + 400 <= u64::from(old.cycles) * 97;
+    let warps = || machine.warps_of_partition(&func.attrs, old.peak + RESERVED);
+    if old.peak > limit {
+        None
+    } else if !waits {
+        Some(Outcome::NoGain)
+    } else if assembler::is_full(machine, &old.slots, old.cycles, warps()) {
+        Some(Outcome::Full)
+    } else if !is_loop(func, block) && assembler::orders_as_well(func, facts, machine, &old.slots) {
+        Some(Outcome::Assembler)
+    } else {
+        None
+    }
+}
+
+/// Whether a block follows itself.
+fn is_loop(func: &Function, block: Block) -> bool {
+    let mut found = false;
+    func.blocks[block].terminator.for_each_target(|target| found |= target.block == block);
+    found
 }
 
 /// How many registers may be live. What the function needs as it is sets the measure: latency is bought with a few more

@@ -59,11 +59,17 @@ impl Machine {
         self.spread.contains(&Some(timing.class))
     }
 
+    /// How many warps a partition holds of a function that needs `registers` registers, as far as they are the limit.
+    pub fn warps_of_partition(&self, attrs: &FunctionAttrs, registers: u32) -> u32 {
+        let registers = registers.min(self.register_budget(attrs));
+        let occupancy = self.model.occupancy(registers, 0, threads_of_block(attrs).unwrap_or(WARP_SIZE));
+        occupancy.warps / self.model.partitions().max(1)
+    }
+
     /// The most registers that the function may use, as launch bounds promise.
     pub fn register_budget(&self, attrs: &FunctionAttrs) -> u32 {
-        let threads = |of: [u32; 3]| of.iter().product::<u32>();
         self.model.register_budget(LaunchBounds {
-            threads: attrs.reqntid.or(attrs.maxntid).map(threads),
+            threads: threads_of_block(attrs),
             blocks: attrs.minnctapersm,
             registers: attrs.maxnreg,
         })
@@ -73,6 +79,11 @@ impl Machine {
     pub fn free_registers(&self) -> u32 {
         self.model.registers() / (self.model.warps() * WARP_SIZE).max(1)
     }
+}
+
+/// The most threads of a block, where launch bounds say it.
+fn threads_of_block(attrs: &FunctionAttrs) -> Option<u32> {
+    attrs.reqntid.or(attrs.maxntid).map(|threads| threads.iter().fold(1, |all: u32, one| all.saturating_mul(*one)))
 }
 
 impl std::fmt::Debug for Machine {

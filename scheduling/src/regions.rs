@@ -10,6 +10,7 @@ use crate::facts::FunctionFacts;
 use crate::live::Liveness;
 use crate::loops::Loops;
 use crate::motion::{Mover, Seam};
+use crate::report::Outcome;
 use crate::timeline::{Clock, Way};
 use crate::weave::{From, Weaver};
 use cranelift_entity::SecondaryMap;
@@ -23,6 +24,8 @@ pub(crate) struct Standing {
     pub critical: u32,
     /// Registers were short when it was ordered.
     pub pressed: bool,
+    /// Why it was not looked at.
+    pub kept: Option<Outcome>,
     /// Instructions that came from the block below, and from the block above.
     pub risen: u32,
     pub sunk: u32,

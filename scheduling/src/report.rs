@@ -13,19 +13,26 @@ pub enum Outcome {
     Reordered,
     /// The order of the source stays: no other is worth it by the model.
     NoGain,
+    /// The order of the source stays: a unit is full all the time that the block takes, with those of other warps.
+    Full,
+    /// The order of the source stays: the assembler comes to a better one by itself where there is one.
+    Assembler,
     /// The order of the source stays: what would be faster needs more registers than there are.
     Registers,
 }
 
 impl Outcome {
     /// All of them.
-    pub const ALL: [Outcome; 3] = [Outcome::Reordered, Outcome::NoGain, Outcome::Registers];
+    pub const ALL: [Outcome; 5] =
+        [Outcome::Reordered, Outcome::NoGain, Outcome::Full, Outcome::Assembler, Outcome::Registers];
 
     /// Its name in remarks.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Reordered => "reordered",
             Outcome::NoGain => "kept-no-gain",
+            Outcome::Full => "kept-full",
+            Outcome::Assembler => "left-to-assembler",
             Outcome::Registers => "kept-for-registers",
         }
     }
@@ -67,7 +74,7 @@ impl BlockReport {
         let is_as_it_was = func.blocks[block].insts.iter().eq(before.slots.iter().map(|slot| &slot.inst));
         let outcome = match (is_as_it_was, now.pressed) {
             (false, _) => Outcome::Reordered,
-            (true, false) => Outcome::NoGain,
+            (true, false) => now.kept.unwrap_or(Outcome::NoGain),
             (true, true) => Outcome::Registers,
         };
         BlockReport {

@@ -7,7 +7,7 @@
 The first writes cubins and jobs.json: examples/gemm_bf16_stages.ir without and with scheduling, the order interleaved by
 hand (benches/kernels/), and Triton's matrix product, compiled for compute capability 80 so that it is made of mma.sync as
 well. ptxas is the same for all. It needs Triton but no GPU. The second needs a GPU and PyTorch (memory, the reference) and
-takes the kernels in turn, so that clocks and temperature are the same for all; the times are medians over the rounds.
+takes the kernels in changing turn, so that clocks and temperature are the same for all; the times are medians over the rounds.
 """
 import argparse, ctypes, json, os, statistics, subprocess, sys
 
@@ -171,7 +171,9 @@ def measure(o):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         everything = jobs + [dict(name="cublas", times=[], error=0, same=False, registers=0)] if o.cublas else jobs
         for r in range(o.rounds + 3):
-            for j in everything:
+            # Another begins each round, and every second goes backwards: what stands before it is not always the same.
+            turned = everything[r % len(everything):] + everything[:r % len(everything)]
+            for j in turned if r % 2 else reversed(turned):
                 begin.record()
                 for _ in range(o.launches):
                     if j["name"] == "cublas":
