@@ -11,6 +11,8 @@ pub struct Machine {
     copy: Timing,
     special: Timing,
     call: Timing,
+    /// Copies of 64 bits, which reads of `%clock64` and its like are spelled as.
+    wide_move: Option<Class>,
     tensor: Option<Unit>,
     spread: [Option<Class>; 2],
 }
@@ -25,6 +27,7 @@ impl Machine {
             copy: model.timing_of_class(Class::OTHER),
             special: model.timing_of_class(Class::SPECIAL_REGISTER),
             call: model.timing_of_class(Class::CALL),
+            wide_move: Class::named("move_pair"),
             tensor: Unit::all().find(|unit| unit.name() == "tensor"),
             spread: ["load_matrix", "copy_async"].map(Class::named),
         }
@@ -40,7 +43,7 @@ impl Machine {
         match func.insts[inst].op {
             Op::Ptx(opcode) => {
                 let timing = self.opcodes.get(opcode.index()).copied().unwrap_or(self.copy);
-                let special = timing.class == Class::OTHER
+                let special = (timing.class == Class::OTHER || self.wide_move == Some(timing.class))
                     && func.inst_operands(inst).iter().any(|operand| matches!(operand, Operand::SReg(_)));
                 if special { self.special } else { timing }
             }
