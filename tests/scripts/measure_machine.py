@@ -77,7 +77,7 @@ class Bench:
             chain = index if parallel else 0
             old = current[chain * width : (chain + 1) * width]
             new = [f"%v{index}_{i}" for i in range(width)]
-            names = {"x": old[0] if old else "", "d": new[0] if new else "", "t": f"%t_{index}_", "line": index * 128, "row": index * 512}
+            names = {"x": old[0] if old else "", "d": new[0] if new else "", "t": f"%t_{index}_", "line": index * 128, "row": index * 512, "phase": index % 2}
             names.update({f"x{i}": name for i, name in enumerate(old)})
             names.update({f"d{i}": name for i, name in enumerate(new)})
             lines.append("  " + self.step.format(**names).replace("; ", "\n  "))
@@ -129,13 +129,15 @@ def mma(name, text, c, a, b, cty="f32", aty="i32", **more):
     return Bench(name, "tensor", [cty] * c, step, n=8, setup=setup, chains=6, **more)
 
 
-def wgmma(columns):
-    registers = columns // 2
+def wgmma(columns, name="wgmma_half", types="k16.f32.bf16.bf16", accumulator="f32", width=1, scales=", 1, 1, 0, 0"):
+    """`width` registers hold so many accumulators of 32 bits in two."""
+    registers = columns // 2 // width
     names = lambda stem: ", ".join(f"{{{stem}{i}}}" for i in range(registers))
-    step = f"{names('d')} = ptx.wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.bf16.bf16 {{{{{names('x')}}}}}, %desc, %desc, %pa, 1, 1, 0, 0"
+    shape, of = types.split(".", 1)
+    step = f"{names('d')} = ptx.wgmma.mma_async.sync.aligned.m64n{columns}{shape}.{of} {{{{{names('x')}}}}}, %desc, %desc, %pa{scales}"
     # A matrix descriptor (PTX ISA 9.7.16.5.1): the tile's address and two strides, in units of 16 bytes.
     setup = "  %sh16 = ptx.bfe.u32 %sh, 4, 14\n  %start = zext i32 %sh16 to i64\n  %desc = or i64 %start, 68719738880\n"
-    return Bench("wgmma_half", "tensor", ["f32"] * registers, step, n=4, count=columns // 8, threads=128, setup=setup,
+    return Bench(name, "tensor", [accumulator] * registers, step, n=4, count=columns // 8, threads=128, setup=setup,
                  before="  ptx.wgmma.fence.sync.aligned", after="  ptx.wgmma.commit_group.sync.aligned\n  ptx.wgmma.wait_group.sync.aligned 0", only="latency")
 
 
@@ -158,6 +160,21 @@ BARRIER = """  %mine = icmp eq i32 %lane, 0
   ptx.bar.warp.sync -1
   %shz = ptx.add.u32 %sh, %zero
 """
+# A barrier of the first thread, for copies that one thread starts.
+ONE = """  %mine = icmp eq i32 %lane, 0
+  ptx.@%mine mbarrier.init.shared::cta.b64 [%sh], 1
+  ptx.fence.proxy.async
+  ptx.bar.warp.sync -1
+"""
+
+
+def bulk_load(name, bytes):
+    """A copy from its start until the barrier's phase is complete."""
+    step = (f"ptx.@%mine mbarrier.arrive.expect_tx.shared::cta.b64 _, [%sh], {bytes}; "
+            f"ptx.@%mine cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%sh + 1024], [%ldata], {bytes}, [%sh]; "
+            "{t}0 = ptx.mbarrier.try_wait.parity.shared::cta.b64 [%sh], {phase}")
+    return Bench(name, "copy", [], step, setup=ONE, only="latency", n=4, count=bytes // 512)
+
 
 BENCHES = [
     alu("integer", "i32", "{t}0 = ptx.add.s32 {x}, %a; {d} = ptx.xor.b32 {t}0, %b", ops=2),
@@ -302,6 +319,30 @@ BENCHES = [
     wgmma(8),
     wgmma(64),
     wgmma(128),
+    wgmma(8, "wgmma_half:f16", "k16.f16.f16.f16", "i32", 2),
+    wgmma(128, "wgmma_half:f16", "k16.f16.f16.f16", "i32", 2),
+    wgmma(8, "wgmma_tf32", "k8.f32.tf32.tf32", scales=", 1, 1"),
+    wgmma(128, "wgmma_tf32", "k8.f32.tf32.tf32", scales=", 1, 1"),
+    wgmma(8, "wgmma_byte", "k32.f32.e4m3.e4m3", scales=", 1, 1"),
+    wgmma(128, "wgmma_byte", "k32.f32.e4m3.e4m3", scales=", 1, 1"),
+    wgmma(8, "wgmma_byte:s8", "k32.s32.s8.s8", "i32", scales=""),
+    wgmma(128, "wgmma_byte:s8", "k32.s32.s8.s8", "i32", scales=""),
+    wgmma(8, "wgmma_bit", "k256.s32.b1.b1.and.popc", "i32", scales=""),
+    wgmma(128, "wgmma_bit", "k256.s32.b1.b1.and.popc", "i32", scales=""),
+    control("wgmma_fence", "ptx.wgmma.fence.sync.aligned", threads=128),
+    control("wgmma_wait", "ptx.wgmma.commit_group.sync.aligned; ptx.wgmma.wait_group.sync.aligned 0", threads=128),
+    bulk_load("bulk_load", 512),
+    bulk_load("bulk_load", 2048),
+    Bench("bulk_store", "copy", [], "ptx.@%mine cp.async.bulk.global.shared::cta.bulk_group [%ldata], [%sh + 1024], 512; ptx.cp.async.bulk.commit_group; ptx.cp.async.bulk.wait_group 0", setup=ONE, only="latency", n=4),
+    Bench("bulk_reduce", "copy", [], "ptx.@%mine cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%ldata], [%sh + 1024], 512; ptx.cp.async.bulk.commit_group; ptx.cp.async.bulk.wait_group 0", setup=ONE, only="latency", n=4),
+    Bench("bulk_prefetch", "copy", [], "ptx.@%mine cp.async.bulk.prefetch.L2.global [%ldata], 512", setup=ONE, only="latency", n=4),
+    control("bulk_wait", "ptx.cp.async.bulk.commit_group; ptx.cp.async.bulk.wait_group 0"),
+    control("bulk_commit", "ptx.cp.async.bulk.commit_group", after="  ptx.cp.async.bulk.wait_group 0"),
+    control("barrier_cluster_wait", "ptx.barrier.cluster.arrive.aligned; ptx.barrier.cluster.wait.aligned", n=4),
+    memory("load_cluster", ["i32"], "{d} = ptx.ld.shared::cluster.b32 [{x}]", setup=FILL, start="%sh", chains=16),
+    memory("prefetch", [], "ptx.prefetch.global.L2 [%own + {line}]", only="latency"),
+    memory("mbarrier_arrive_far", [], "ptx.mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%sh]", setup=BARRIER, only="latency", n=4),
+    Bench("double_compare:setp", "double", ["f64"], "{t}0 = ptx.setp.lt.f64 {x}, %da; {d} = ptx.selp.f64 {x}, %db, {t}0", minus=["integer"]),
 ]
 
 
