@@ -210,6 +210,7 @@ opcodes! {
     Umax "umax" Binary Int [] Pure;
     Umulh "umulh" Binary Int [] Pure;
     Smulh "smulh" Binary Int [] Pure;
+    Clmul "clmul" Binary Int [] Pure;
     UaddSat "uadd_sat" Binary Int [] Pure;
     SaddSat "sadd_sat" Binary Int [] Pure;
     UsubSat "usub_sat" Binary Int [] Pure;

@@ -150,6 +150,7 @@ fn is_commutative(op: Opcode) -> bool {
             | Umax
             | Umulh
             | Smulh
+            | Clmul
             | UaddSat
             | SaddSat
             | UaddOverflow

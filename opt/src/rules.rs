@@ -152,6 +152,7 @@ rules! {
     ReverseBits "combine.reverse_bits" "Bits reversed by shifts and masks.";
     ReverseBitsOfBytes "combine.reverse_bits_of_bytes" "The bits of each byte reversed.";
     ReverseBitsOfHalves "combine.reverse_bits_of_halves" "The bits of each half reversed.";
+    CarrylessProduct "combine.carryless_product" "A product without carries, copy by copy.";
     AbsSelect "combine.abs_select" "A choice between a number and its negation by the sign.";
     AbsSign "combine.abs_sign" "A number changed by the copies of its sign.";
     GuardedCount "combine.guarded_count" "A count of zeros that guards against zero.";

@@ -21,6 +21,7 @@ pub const PLAIN: &[Opcode] = &[
     Opcode::Umax,
     Opcode::Umulh,
     Opcode::Smulh,
+    Opcode::Clmul,
     Opcode::UaddSat,
     Opcode::SaddSat,
     Opcode::UsubSat,

@@ -155,6 +155,7 @@ pub fn binary(op: Opcode, flags: Flags, width: u32, a: u128, b: u128) -> Result<
         Umin => a.min(b),
         Umax => a.max(b),
         Umulh => multiply_high(a, b, width, false),
+        Clmul => (0..width).fold(0, |sum, k| if b >> k & 1 == 1 { sum ^ (a << k) } else { sum }),
         Smulh => multiply_high(a, b, width, true),
         UaddSat => a.checked_add(b).map_or(mask(width), |v| v.min(mask(width))),
         UsubSat => a.saturating_sub(b),

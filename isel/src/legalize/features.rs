@@ -28,6 +28,8 @@ pub(super) struct Features {
     pub short_pairs: bool,
     /// `add.sat` on pairs of 16-bit integers and on `u32`; `add`, `sub`, `min`, `max` on four bytes (9.7.1.1).
     pub byte_quads: bool,
+    /// `clmad` (9.7.1.5).
+    pub carryless: bool,
     /// `ex2` and `tanh` on f16 (9.7.4.9), `tanh.approx.f32`.
     pub half_approx: bool,
     /// Threads of a warp have program counters of their own: barriers in divergent control flow (9.7.15.1).
@@ -90,6 +92,7 @@ impl Features {
             f32x2: crate::regs::has_f32x2(target),
             short_pairs: has(target, "add.u16x2", &[WORD; 3]),
             byte_quads: has(target, "add.u8x4", &[WORD; 3]),
+            carryless: has(target, "clmad.lo.u64", &[LONG; 4]),
             half_approx: has(target, "ex2.approx.f16", &[HALF; 2]),
             // No instruction tells: `ptxas` takes such code for every target.
             independent_threads: target.sm() >= 70,
@@ -219,6 +222,7 @@ impl Features {
             SaddSat | SsubSat | Fshl | Fshr => bits == 32,
             Ctpop | Ctlz | Cttz | Bitreverse => bits != 16,
             Bswap => true,
+            Clmul => self.carryless && bits == 64,
             _ => false,
         }
     }

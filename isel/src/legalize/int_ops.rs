@@ -16,6 +16,8 @@ impl Context<'_> {
             self.expand_short(data.op, &args)
         } else if matches!(data.op, Opcode::Fshl | Opcode::Fshr) {
             self.funnel64(data.op, args[0], args[1], args[2])
+        } else if data.op == Opcode::Clmul {
+            self.carryless_product(args[0], args[1])
         } else if data.op.shape() == Shape::Binary {
             self.expand_saturating(data.op, args[0], args[1])
         } else {
@@ -77,6 +79,44 @@ impl Context<'_> {
             return if op == Opcode::Fshl { a } else { b };
         }
         self.tern(op, Flags::EMPTY, a, b, amount)
+    }
+
+    /// Product without carries of 32 or 64 bits: in 64 where the target has it, else a copy of one factor for each bit of
+    /// the other.
+    fn carryless_product(&mut self, a: Value, b: Value) -> Value {
+        let ty = self.ty(a);
+        if self.features.carryless && ty == Type::I32 {
+            let (a, b) = (self.conv(Opcode::Zext, a, Type::I64), self.conv(Opcode::Zext, b, Type::I64));
+            let product = self.bin(Opcode::Clmul, a, b);
+            return self.conv(Opcode::Trunc, product, Type::I32);
+        }
+        let upper = (ty == Type::I64).then(|| self.bin_imm(Opcode::Lshr, b, 32));
+        let words = [Some(b), upper].map(|word| word.map(|word| self.conv(Opcode::Trunc, word, Type::I32)));
+        let mut sum = self.imm(ty, 0);
+        let possible = self.possible_bits(b);
+        for bit in (0..self.unsigned_width(b).min(ty.bits())).filter(|bit| possible >> bit & 1 == 1) {
+            let Some(word) = words[bit as usize / 32] else { break };
+            // Copies of the bit.
+            let at_top = self.bin_imm(Opcode::Shl, word, i64::from(31 - bit % 32));
+            let mut kept = self.bin_imm(Opcode::Ashr, at_top, 31);
+            if ty == Type::I64 {
+                let both = self.vector(Type::I32.with_lanes(2), &[kept, kept]);
+                kept = self.bitcast(both, ty);
+            }
+            let copy = self.bin_imm(Opcode::Shl, a, bit.into());
+            let term = self.bin(Opcode::And, copy, kept);
+            sum = self.bin(Opcode::Xor, sum, term);
+        }
+        sum
+    }
+
+    /// The bits that a value can have, as far as a mask or a constant says.
+    fn possible_bits(&self, value: Value) -> u128 {
+        let mask = match self.def(value) {
+            Some((inst, Opcode::And)) => self.args(inst).get(1).and_then(|kept| self.func.dfg.as_bits(*kept)),
+            _ => self.func.dfg.as_bits(value),
+        };
+        mask.unwrap_or(u128::MAX)
     }
 
     fn expand_saturating(&mut self, op: Opcode, a: Value, b: Value) -> Value {

@@ -53,7 +53,7 @@ impl Context<'_> {
     /// A two-operand operation.
     pub fn narrow_binary(&mut self, op: Opcode, bits: u32, a: Value, b: Value) -> Value {
         match op {
-            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::And | Opcode::Or | Opcode::Xor => {
+            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Clmul | Opcode::And | Opcode::Or | Opcode::Xor => {
                 let r = self.bin(op, a, b);
                 self.record_logic(op, a, b, r)
             }

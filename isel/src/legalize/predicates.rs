@@ -21,7 +21,7 @@ impl Context<'_> {
         match op {
             Opcode::And | Opcode::Or | Opcode::Xor => self.bin(op, a, b),
             Opcode::Add | Opcode::Sub => self.bin(Opcode::Xor, a, b),
-            Opcode::Mul | Opcode::Umin | Opcode::Smax => self.bin(Opcode::And, a, b),
+            Opcode::Mul | Opcode::Clmul | Opcode::Umin | Opcode::Smax => self.bin(Opcode::And, a, b),
             Opcode::Umax | Opcode::Smin | Opcode::UaddSat | Opcode::SaddSat => self.bin(Opcode::Or, a, b),
             Opcode::UsubSat | Opcode::SsubSat => {
                 let not_b = self.not(b);

@@ -102,6 +102,28 @@ impl Context<'_> {
         args[0] == a.0 && self.func.dfg.as_bits(args[1]) == Some(63)
     }
 
+    /// Low 128 bits of the product without carries.
+    fn wide_carryless_product(&mut self, a: Limbs, b: Limbs) -> Limbs {
+        let lo = self.bin(Opcode::Clmul, a.0, b.0);
+        let mut hi = if self.features.carryless {
+            let zero = self.imm(Type::I64, 0);
+            self.target_op(&[tok::CLMAD, tok::HI, tok::U64], &[a.0, b.0, zero], Type::I64)
+        } else {
+            // The product backward is that of the factors backward, one bit further up.
+            let (x, y) = (self.un(Opcode::Bitreverse, a.0), self.un(Opcode::Bitreverse, b.0));
+            let backward = self.bin(Opcode::Clmul, x, y);
+            let product = self.un(Opcode::Bitreverse, backward);
+            self.bin_imm(Opcode::Lshr, product, 1)
+        };
+        for (x, y) in [(a.0, b.1), (a.1, b.0)] {
+            if !self.is_zero(x) && !self.is_zero(y) {
+                let cross = self.bin(Opcode::Clmul, x, y);
+                hi = self.bin(Opcode::Xor, hi, cross);
+            }
+        }
+        (lo, hi)
+    }
+
     /// Full 256-bit unsigned product as four limbs, low first.
     fn wide_full_product(&mut self, a: Limbs, b: Limbs) -> [Value; 4] {
         let zero = self.imm(Type::I64, 0);
@@ -110,12 +132,12 @@ impl Context<'_> {
         let cross1 = (self.bin(Opcode::Mul, a.0, b.1), self.bin(Opcode::Umulh, a.0, b.1));
         let cross2 = (self.bin(Opcode::Mul, a.1, b.0), self.bin(Opcode::Umulh, a.1, b.0));
         let top = (self.bin(Opcode::Mul, a.1, b.1), self.bin(Opcode::Umulh, a.1, b.1));
+        // A product and two numbers more fit twice the width.
         let first = self.wide_add(cross1, (carry0, zero));
-        let (second, carry1) = self.wide_add((first.0, zero), (cross2.0, zero));
-        let middle = self.wide_add((first.1, zero), (cross2.1, zero));
-        let middle = self.wide_add(middle, (carry1, zero));
+        let second = self.wide_add(cross2, (first.0, zero));
+        let middle = self.wide_add((first.1, zero), (second.1, zero));
         let upper = self.wide_add(top, middle);
-        [low, second, upper.0, upper.1]
+        [low, second.0, upper.0, upper.1]
     }
 
     /// High half of the double-width product.
@@ -281,6 +303,7 @@ impl Context<'_> {
             Opcode::Add => self.wide_add(a, b),
             Opcode::Sub => self.wide_sub(a, b),
             Opcode::Mul => self.wide_mul(a, b),
+            Opcode::Clmul => self.wide_carryless_product(a, b),
             Opcode::And | Opcode::Or | Opcode::Xor => self.wide_logic(op, a, b),
             Opcode::Shl => self.wide_shift(op, a, b.0),
             Opcode::Lshr | Opcode::Ashr => {

@@ -4,7 +4,7 @@
 //! Each is a chain of steps of one shape, in which fields of 1, 2, 4 … bits are added, folded or exchanged. A step is
 //! recognized together with what came before it; the last one is replaced. Steps wanted elsewhere stay.
 
-use ptxc_ir::{Flags, Function, Inst, Opcode, Value};
+use ptxc_ir::{Extra, Flags, Function, Inst, IntCC, Opcode, Value};
 use smallvec::SmallVec;
 
 use super::{before, constant, int_width, made_by, mask};
@@ -13,8 +13,17 @@ use crate::rules::{Found, Rule};
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
     let op = func.dfg.insts[inst].op;
-    if !matches!(op, Opcode::Lshr | Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Add | Opcode::Bswap | Opcode::Fshl)
-    {
+    if !matches!(
+        op,
+        Opcode::Select
+            | Opcode::Lshr
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+            | Opcode::Add
+            | Opcode::Bswap
+            | Opcode::Fshl
+    ) {
         return None;
     }
     let width = int_width(func.dfg.insts[inst].ty).filter(|width| matches!(width, 32 | 64))?;
@@ -22,6 +31,8 @@ pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
         Opcode::Lshr => counted_by_product(func, inst, width),
         Opcode::And => counted_by_sums(func, inst, width).or_else(|| parity(func, inst, width)),
         Opcode::Add => counted_by_fields(func, inst, width).or_else(|| exchanged(func, inst, width)),
+        Opcode::Xor => carryless_product(func, inst, width).or_else(|| exchanged(func, inst, width)),
+        Opcode::Select => carryless_product(func, inst, width),
         _ => exchanged(func, inst, width),
     }
 }
@@ -275,6 +286,141 @@ fn shift_amount(func: &Function, value: Value, op: Opcode) -> Option<u32> {
     };
     let (_, by) = with_constant(func, shift, op)?;
     u32::try_from(by).ok()
+}
+
+/// A copy of one factor for a bit of the other.
+struct Copy {
+    of: Value,
+    bits: Value,
+    /// The bit, and how far the copy is moved.
+    at: u32,
+}
+
+/// Copies of a value for every bit of another, added without carries: by masks, by products, by choices, in any order.
+fn carryless_product(func: &mut Function, inst: Inst, width: u32) -> Option<Found> {
+    let result = func.dfg.first_result(inst)?;
+    let mut pending: SmallVec<[Value; 8]> = SmallVec::new();
+    let (mut factors, mut seen) = (None, 0u64);
+    let mut next = Some(result);
+    while let Some(value) = next {
+        let copy = if let Some((copy, rest)) = chosen_sum(func, value, width) {
+            pending.push(rest);
+            Some(copy)
+        } else {
+            copy_for_bit(func, value, width)
+        };
+        match copy {
+            Some(copy) => {
+                let same = *factors.get_or_insert((copy.of, copy.bits)) == (copy.of, copy.bits);
+                if !same || seen >> copy.at & 1 == 1 {
+                    return None;
+                }
+                seen |= 1 << copy.at;
+            }
+            None => {
+                let args = made_by(func, value, Opcode::Xor)?;
+                // Of the last sum one is a copy, or there is nothing to be found.
+                let last = value == result;
+                if last && !args.iter().any(|v| copy_for_bit(func, *v, width).is_some()) {
+                    return None;
+                }
+                pending.extend(args);
+            }
+        }
+        next = pending.pop();
+    }
+    let (a, b) = factors.filter(|_| seen == mask(width))?;
+    Some((Rule::CarrylessProduct, before(func, inst).binary(Opcode::Clmul, a, b)))
+}
+
+/// `bit ? rest ^ copy : rest`.
+fn chosen_sum(func: &Function, value: Value, width: u32) -> Option<(Copy, Value)> {
+    let (sum, rest, bits, at) = chosen_by_bit(func, value, width)?;
+    either(func, sum, Opcode::Xor)?.into_iter().find_map(|(same, copy)| {
+        let of = moved_up(func, copy, at)?;
+        (same == rest).then_some((Copy { of, bits, at }, rest))
+    })
+}
+
+/// A choice by a bit: what it is where the bit is set, and where it is not.
+fn chosen_by_bit(func: &Function, value: Value, width: u32) -> Option<(Value, Value, Value, u32)> {
+    let args = made_by(func, value, Opcode::Select)?;
+    let &[flag, yes, no] = &args[..] else { return None };
+    let test = func.dfg.def_inst(flag).filter(|inst| func.dfg.insts[*inst].op == Opcode::Icmp)?;
+    let (masked, zero) = (func.dfg.resolve(func.dfg.args(test)[0]), func.dfg.args(test)[1]);
+    if constant(func, zero) != Some(0) {
+        return None;
+    }
+    let (word, kept) = with_constant(func, masked, Opcode::And).filter(|(_, kept)| kept.is_power_of_two())?;
+    let mut at = kept.trailing_zeros();
+    let mut bits = word;
+    if int_width(func.dfg.ty(word)) != Some(width) {
+        // One word of the two.
+        bits = *made_by(func, word, Opcode::Trunc)?.first()?;
+        if let Some((whole, 32)) = with_constant(func, bits, Opcode::Lshr) {
+            (bits, at) = (whole, at + 32);
+        }
+        if int_width(func.dfg.ty(bits)) != Some(width) {
+            return None;
+        }
+    }
+    match func.dfg.insts[test].extra {
+        Extra::IntCC(IntCC::Ne) => Some((yes, no, bits, at)),
+        Extra::IntCC(IntCC::Eq) => Some((no, yes, bits, at)),
+        _ => None,
+    }
+}
+
+fn moved_up(func: &Function, value: Value, by: u32) -> Option<Value> {
+    if by == 0 {
+        return Some(value);
+    }
+    with_constant(func, value, Opcode::Shl).filter(|(_, amount)| *amount == u64::from(by)).map(|(from, _)| from)
+}
+
+/// A copy where the bit is set, else zero.
+fn copy_for_bit(func: &Function, value: Value, width: u32) -> Option<Copy> {
+    if let Some((copy, none, bits, at)) = chosen_by_bit(func, value, width) {
+        let of = moved_up(func, copy, at)?;
+        return (constant(func, none) == Some(0)).then_some(Copy { of, bits, at });
+    }
+    let orders = |op: Opcode| either(func, value, op).into_iter().flatten();
+    let by_mask = orders(Opcode::And).find_map(|(copy, kept)| {
+        let (bits, at) = spread_bit(func, kept, width)?;
+        Some(Copy { of: moved_up(func, copy, at)?, bits, at })
+    });
+    by_mask.or_else(|| {
+        orders(Opcode::Mul).find_map(|(copy, bit)| {
+            let (bits, at) = single_bit(func, bit, width)?;
+            Some(Copy { of: moved_up(func, copy, at)?, bits, at })
+        })
+    })
+}
+
+/// A bit of a value in every place: the bit negated, or moved to the top and down again.
+fn spread_bit(func: &Function, value: Value, width: u32) -> Option<(Value, u32)> {
+    let last = u64::from(width - 1);
+    if let Some((top, by)) = with_constant(func, value, Opcode::Ashr) {
+        let (bits, up) = with_constant(func, top, Opcode::Shl).filter(|(_, up)| *up <= last).unwrap_or((top, 0));
+        return (by == last).then_some((bits, (last - up) as u32));
+    }
+    let args = made_by(func, value, Opcode::Sub)?;
+    match args[..] {
+        [zero, bit] if constant(func, zero) == Some(0) => single_bit(func, bit, width),
+        _ => None,
+    }
+}
+
+/// One bit of a value as a number.
+fn single_bit(func: &Function, value: Value, width: u32) -> Option<(Value, u32)> {
+    let last = u64::from(width - 1);
+    if let Some((moved, 1)) = with_constant(func, value, Opcode::And) {
+        return match with_constant(func, moved, Opcode::Lshr) {
+            Some((bits, by)) if by <= last => Some((bits, by as u32)),
+            _ => Some((moved, 0)),
+        };
+    }
+    with_constant(func, value, Opcode::Lshr).filter(|(_, by)| *by == last).map(|(bits, _)| (bits, width - 1))
 }
 
 #[cfg(test)]

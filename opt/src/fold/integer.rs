@@ -22,6 +22,7 @@ pub fn binary(op: Opcode, width: u32, a: u128, b: u128) -> Option<Scalar> {
         Umin => a.min(b),
         Umax => a.max(b),
         Umulh => multiply_wide(a, b, width),
+        Clmul => (0..width).filter(|k| b >> k & 1 == 1).fold(0, |sum, k| sum ^ (a << k)),
         Smulh => multiply_high_signed(a, b, width),
         UaddSat | SaddSat | UsubSat | SsubSat => return add_saturating(op, width, a, b),
         UshlSat | SshlSat => return shift_saturating(op, width, a, b),

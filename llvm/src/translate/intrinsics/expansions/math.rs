@@ -71,23 +71,6 @@ pub(super) fn promised<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, words: &[Str
     w.give(site, value)
 }
 
-/// `clmul`: shifted copies of one operand for the bits of the other, added without carry.
-pub(super) fn carryless_multiply<'m>(w: &mut Writer<'_, 'm>, site: &Site<'m>, _: &[String]) -> Result<()> {
-    let (a, b) = (w.arg(site, 0)?, w.arg(site, 1)?);
-    let ty = w.b.ty(a);
-    let mut sum = w.b.iconst(ty, 0);
-    for bit in 0..ty.scalar_bits() {
-        let shifted = w.b.binary_imm(Opcode::Lshr, b, i64::from(bit));
-        let one = w.b.binary_imm(Opcode::And, shifted, 1);
-        let zero = w.b.iconst(ty, 0);
-        let mask = w.b.binary(Opcode::Sub, zero, one);
-        let copy = w.b.binary_imm(Opcode::Shl, a, i64::from(bit));
-        let kept = w.b.binary(Opcode::And, copy, mask);
-        sum = w.b.binary(Opcode::Xor, sum, kept);
-    }
-    w.give(site, sum)
-}
-
 fn factor(words: &[String]) -> Result<f64> {
     word(words).parse().map_err(|_| Fault::new("its factor is no number"))
 }

@@ -19,7 +19,6 @@ const EXPANSIONS: &[(&str, Expansion)] = &[
     ("bfloat_to_half", math::bfloat_to_half),
     ("block", memory::block),
     ("canonicalize", math::canonicalize),
-    ("carryless_multiply", math::carryless_multiply),
     ("classify", math::classify),
     ("compare_and_swap", memory::compare_and_swap),
     ("convert_space", memory::convert_space),
