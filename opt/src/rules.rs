@@ -136,6 +136,7 @@ rules! {
     FloatDividePower "combine.float_divide_power" "A division by a power of two is a product.";
     FloatDivideConstant "combine.float_divide_constant" "A division by a constant whose reciprocal will do.";
     FloatDivideReciprocal "combine.float_divide_reciprocal" "A division that a reciprocal will do for.";
+    FloatSaturate "combine.float_saturate" "A sum or product that is clamped to [0, 1].";
     FloatDivideRoot "combine.float_divide_root" "An approximate division by a root.";
     TestedWord "combine.tested_word" "Bits of one word of 64 bits, tested.";
     ShiftInWord "combine.shift_in_word" "A shift of 64 bits whose result fits a word.";

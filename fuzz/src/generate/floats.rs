@@ -183,7 +183,13 @@ impl Body<'_> {
         let a = self.operand(wide);
         // Scale factors round toward zero or up.
         let scale = kind == FloatKind::Ue8m0;
-        let flags = if scale { self.pick(&[Flags::RZ, Flags::RP], Flags::RZ) } else { Flags::EMPTY };
+        let mut flags = if scale { self.pick(&[Flags::RZ, Flags::RP], Flags::RZ) } else { Flags::EMPTY };
+        if kind != FloatKind::Tf32 && self.once_in(2) {
+            flags |= Flags::SAT;
+        }
+        if !scale && kind != FloatKind::Tf32 && self.once_in(4) {
+            flags |= Flags::RELU;
+        }
         let narrow = self.emit(Opcode::Fptrunc, flags, wide.with_scalar(Type::float(kind)), &[a], Extra::None);
         self.emit(Opcode::Fpext, Flags::EMPTY, wide, &[narrow], Extra::None)
     }

@@ -10,8 +10,9 @@ impl Body<'_> {
         if self.floats.is_empty() {
             return self.clamped();
         }
-        match self.rng.below(5) {
+        match self.rng.below(6) {
             0 => self.clamped(),
+            5 => self.clamped_pack(),
             1 => self.whole(),
             2 => self.integer_as_float(),
             3 => self.unit(),
@@ -54,6 +55,41 @@ impl Body<'_> {
         }
         let op = if self.once_in(2) { Opcode::Sext } else { Opcode::Zext };
         self.convert(op, narrow, wide)
+    }
+
+    /// Words brought into the range of bytes or halves and put together, with a wrong bound or place now and then.
+    fn clamped_pack(&mut self) -> Value {
+        let (bits, signed) = (self.pick(&[8, 8, 16], 8), self.once_in(2));
+        let count = if bits == 16 { 2 } else { 2 + self.rng.below(3) as u32 };
+        let (low, high) = if signed { (-(1i64 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1i64 << bits) - 1) };
+        let mut sum: Option<Value> = None;
+        for part in 0..count {
+            let (low, high) = if self.once_in(16) { (low + 1, high) } else { (low, high) };
+            let (low, high) = (self.int(Type::I32, low), self.int(Type::I32, high));
+            let mut value = self.operand(Type::I32);
+            let order = if self.once_in(2) {
+                [(Opcode::Smax, low), (Opcode::Smin, high)]
+            } else {
+                [(Opcode::Smin, high), (Opcode::Smax, low)]
+            };
+            for (op, bound) in order {
+                value = self.op(op, &[value, bound]);
+            }
+            if signed {
+                value = self.masked(value, mask(bits));
+            }
+            let place = if self.once_in(16) { part } else { bits * part };
+            let place = self.int(Type::I32, place.into());
+            value = self.op(Opcode::Shl, &[value, place]);
+            sum = Some(match sum {
+                Some(sum) => self.op(Opcode::Or, &[sum, value]),
+                None => value,
+            });
+        }
+        match sum {
+            Some(sum) => sum,
+            None => self.clamped(),
+        }
     }
 
     /// A float made whole, and then an integer.

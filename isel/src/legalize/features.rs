@@ -52,6 +52,10 @@ pub(super) struct Features {
     pub fp8: bool,
     /// Pairs of 6- and 4-bit floats and `ue8m0`.
     pub fp4: bool,
+    /// Pairs of narrow floats from pairs of bf16, those of 4 and 6 bits from pairs of f16, too.
+    pub fp8_from_bf16: bool,
+    /// Words saturated to halves and bytes, which are put together (`cvt.pack.sat`, 9.7.9.23).
+    pub saturated_packs: bool,
     /// `ld.global` and `st.global` of 256 bits.
     pub wide_memory: bool,
 }
@@ -105,6 +109,8 @@ impl Features {
             atomic128: exchange("atom.cas.b128", Shape::Register(RegType::B128)),
             fp8: has(target, "cvt.rn.satfinite.e4m3x2.f32", &[HALF, WORD, WORD]),
             fp4: has(target, "cvt.rn.satfinite.e2m3x2.f32", &[HALF, WORD, WORD]),
+            fp8_from_bf16: has(target, "cvt.rn.satfinite.e4m3x2.bf16x2", &[HALF, WORD]),
+            saturated_packs: has(target, "cvt.pack.sat.u8.s32.b32", &[WORD; 4]),
             wide_memory: target.has_256_bit_memory(),
         }
     }
@@ -200,7 +206,10 @@ impl Features {
     /// Whether two f32 are converted to a pair of halves at once (`cvt.rn.f16x2.f32`).
     pub fn packs_halves(&self, flags: Flags) -> bool {
         use ptxc_ir::Rounding::{Nearest, Zero};
-        self.bf16_fma && matches!(flags.rounding(), Nearest | Zero) && !flags.contains(Flags::FTZ)
+        self.bf16_fma
+            && matches!(flags.rounding(), Nearest | Zero)
+            && !flags.contains(Flags::FTZ)
+            && !flags.contains(Flags::SAT)
     }
 
     /// Whether an integer operation on `<2 x i16>` is one instruction.

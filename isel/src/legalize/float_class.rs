@@ -1,6 +1,6 @@
 //! `fclass`: tests on the bits, as few as the mask allows.
 
-use ptxc_ir::{Extra, Inst, IntCC, Opcode, Type, Value};
+use ptxc_ir::{Extra, Flags, FloatCC, Inst, IntCC, Opcode, Type, Value};
 
 use super::context::Context;
 
@@ -16,6 +16,13 @@ impl Context<'_> {
         let has = |bit: u64| mask >> bit & 1 == 1;
         let negative = CLASSES.map(|(bit, _)| has(bit));
         let positive = CLASSES.map(|(_, bit)| has(bit));
+        if self.ty(value) == Type::F32
+            && negative == positive
+            && let Some(result) = self.in_interval(positive, value)
+        {
+            self.replace(inst, &[result]);
+            return;
+        }
         let (sign, magnitude, bounds) = self.class_operands(value);
         let result = if negative == positive {
             self.in_classes(positive, magnitude, &bounds)
@@ -28,6 +35,26 @@ impl Context<'_> {
             self.bin(Opcode::Or, below, above)
         };
         self.replace(inst, &[result]);
+    }
+
+    /// Whether the magnitude of an f32 lies in one run of classes of numbers that begins above zero and ends below NaN: two
+    /// comparisons, in which taking the magnitude costs nothing.
+    fn in_interval(&mut self, chosen: [bool; 6], value: Value) -> Option<Value> {
+        let bounds: [u128; 4] = [1, 0x0080_0000, 0x7f80_0000, 0x7f80_0001];
+        let first = chosen.iter().position(|on| *on)?;
+        let end = chosen.iter().rposition(|on| *on)? + 1;
+        if first == 0 || end > 4 || chosen[first..end].contains(&false) || end - first == 1 && first == 3 {
+            return None;
+        }
+        let magnitude = self.un(Opcode::Fabs, value);
+        let low = self.bits(Type::F32, bounds[first - 1]);
+        let above = self.fcmp(FloatCC::Oge, Flags::EMPTY, magnitude, low);
+        if end == 4 {
+            return Some(above);
+        }
+        let high = self.bits(Type::F32, bounds[end - 1]);
+        let below = self.fcmp(FloatCC::Olt, Flags::EMPTY, magnitude, high);
+        Some(self.bin(Opcode::And, above, below))
     }
 
     /// Sign, magnitude bits, and the least magnitude of each class followed by one past the last.

@@ -127,7 +127,8 @@ impl Context<'_> {
         self.tern(Opcode::Fma, flags, inverse, two, one)
     }
 
-    fn as_single(&mut self, value: Value) -> Value {
+    /// A float of at most 32 bits as f32.
+    pub fn as_single(&mut self, value: Value) -> Value {
         self.conv_flags(Opcode::Fpext, Flags::EMPTY, value, Type::F32)
     }
 

@@ -17,6 +17,7 @@ mod bits;
 mod boundary;
 mod byte_words;
 mod carry;
+mod clamped_packs;
 mod cleanup;
 mod context;
 mod control;
@@ -115,6 +116,9 @@ fn legalize_function(
     context.legalize_types(&order);
     context.legalize_operations();
     cleanup::resolve_and_sweep(&mut context.func);
+    if features.saturated_packs && clamped_packs::form_clamped_packs(&mut context.func) {
+        cleanup::resolve_and_sweep(&mut context.func);
+    }
     if carry::form_chains(&mut context.func) {
         cleanup::resolve_and_sweep(&mut context.func);
     }

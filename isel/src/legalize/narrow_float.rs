@@ -6,6 +6,7 @@
 //! significand in an f32 and multiplying by the ratio of the biases, which is exact.
 
 use ptxc_ir::{Flags, FloatCC, FloatKind, IntCC, Opcode, Rounding, Type, Value};
+use ptxc_targets::tok;
 
 use super::context::Context;
 use super::parts::{Lane, Lanes};
@@ -55,7 +56,12 @@ impl Context<'_> {
     }
 
     fn truncate_narrow(&mut self, op: Opcode, flags: Flags, from: Type, to: Type, lanes: &[Lane]) -> Lanes {
-        let native = self.has_packed_truncation(flags, from, to);
+        if self.has_truncation_from_halves(flags, from, to) {
+            let flags =
+                if to.float_kind() == Some(FloatKind::Ue8m0) || is_fp8(to) { flags } else { flags | Flags::SAT };
+            return self.truncate_pairs(op, flags, from, to, lanes);
+        }
+        let native = self.has_packed_truncation(flags, to);
         let singles: Lanes = lanes
             .iter()
             .map(|lane| match from {
@@ -69,10 +75,18 @@ impl Context<'_> {
         }
         // Formats without infinity and NaN saturate in any case.
         let flags = if is_fp8(to) { flags } else { flags | Flags::SAT };
+        if to.float_kind() == Some(FloatKind::E2m1) {
+            return self.truncate_to_nibbles(flags, &singles);
+        }
+        self.truncate_pairs(op, flags, Type::F32, to, &singles)
+    }
+
+    /// Lanes of f32, f16 or bf16 two at a time by the packed conversion.
+    fn truncate_pairs(&mut self, op: Opcode, flags: Flags, from: Type, to: Type, lanes: &[Lane]) -> Lanes {
         let mut result = Lanes::new();
-        for pair in singles.chunks(2) {
-            let second = pair.get(1).map_or_else(|| self.bits(Type::F32, 0), |lane| lane.lo);
-            let source = self.vector(Type::F32.with_lanes(2), &[pair[0].lo, second]);
+        for pair in lanes.chunks(2) {
+            let second = pair.get(1).map_or_else(|| self.bits(from, 0), |lane| lane.lo);
+            let source = self.vector(from.with_lanes(2), &[pair[0].lo, second]);
             let packed = self.conv_flags(op, flags, source, to.with_lanes(2));
             let bits = self.bitcast(packed, Type::I16);
             let word = self.conv(Opcode::Zext, bits, Type::I32);
@@ -85,8 +99,40 @@ impl Context<'_> {
         result
     }
 
+    /// Lanes of f32 as e2m1, of which two lie in a byte, the first in the low bits.
+    fn truncate_to_nibbles(&mut self, flags: Flags, lanes: &[Lane]) -> Lanes {
+        let mut toks = vec![tok::CVT, tok::RN, tok::SATFINITE];
+        toks.extend(flags.contains(Flags::RELU).then_some(tok::RELU));
+        toks.extend([tok::E2M1X2, tok::F32]);
+        let mut result = Lanes::new();
+        for pair in lanes.chunks(2) {
+            let second = pair.get(1).map_or_else(|| self.bits(Type::F32, 0), |lane| lane.lo);
+            let byte = self.target_op(&toks, &[second, pair[0].lo], Type::I8);
+            let word = self.conv(Opcode::Zext, byte, Type::I32);
+            let low = self.bin_imm(Opcode::And, word, 0xf);
+            result.push(self.fits_unsigned(low, 4).into());
+            if pair.len() == 2 {
+                let high = self.bin_imm(Opcode::Lshr, word, 4);
+                result.push(self.fits_unsigned(high, 4).into());
+            }
+        }
+        result
+    }
+
+    /// Whether the target converts pairs of halves of this type to this format with these flags.
+    fn has_truncation_from_halves(&self, flags: Flags, from: Type, to: Type) -> bool {
+        let nearest = flags.rounding() == Rounding::Nearest;
+        match (from, to.float_kind()) {
+            (Type::BF16, Some(FloatKind::Ue8m0)) => self.has_packed_truncation(flags, to),
+            (Type::F16, _) if is_fp8(to) => self.has_packed_truncation(flags, to),
+            (Type::BF16, _) if is_fp8(to) => self.features.fp8_from_bf16 && self.has_packed_truncation(flags, to),
+            (Type::F16 | Type::BF16, Some(FloatKind::E2m3 | FloatKind::E3m2)) => self.features.fp8_from_bf16 && nearest,
+            _ => false,
+        }
+    }
+
     /// Whether the target converts pairs of f32 to this format with these flags.
-    fn has_packed_truncation(&self, flags: Flags, _from: Type, to: Type) -> bool {
+    fn has_packed_truncation(&self, flags: Flags, to: Type) -> bool {
         let nearest = flags.rounding() == Rounding::Nearest;
         match to.float_kind() {
             Some(FloatKind::Ue8m0) => {
@@ -94,8 +140,6 @@ impl Context<'_> {
                     && matches!(flags.rounding(), Rounding::Zero | Rounding::Up)
                     && flags.contains(Flags::SAT)
             }
-            // Pairs of e2m1 lie in one byte, in registers that machine IR does not have.
-            Some(FloatKind::E2m1) => false,
             _ if is_fp8(to) => self.features.fp8 && nearest && flags.contains(Flags::SAT),
             _ => self.features.fp4 && nearest,
         }
@@ -103,7 +147,11 @@ impl Context<'_> {
 
     fn extend_narrow(&mut self, from: Type, to: Type, lanes: &[Lane]) -> Lanes {
         let native = if is_fp8(from) { self.features.fp8 } else { self.features.fp4 };
-        if !native || matches!(from.float_kind(), Some(FloatKind::Ue8m0 | FloatKind::E2m1)) {
+        let scale = from.float_kind() == Some(FloatKind::Ue8m0);
+        if native && scale && matches!(to, Type::F32 | Type::BF16) {
+            return self.extend_scales(to, lanes);
+        }
+        if !native || scale {
             return lanes
                 .iter()
                 .map(|lane| {
@@ -115,16 +163,55 @@ impl Context<'_> {
         let mut result = Lanes::new();
         for pair in lanes.chunks(2) {
             let low = pair[0].lo;
-            let bits = match pair.get(1) {
-                Some(high) => self.permute(low, high.lo, 0x40),
-                None => low,
+            let halves = if from.float_kind() == Some(FloatKind::E2m1) {
+                self.extend_nibbles(low, pair.get(1).map(|lane| lane.lo))
+            } else {
+                let packed = self.pair_of_bytes(from, low, pair.get(1).map(|lane| lane.lo));
+                self.conv_flags(Opcode::Fpext, Flags::EMPTY, packed, Type::F16.with_lanes(2))
             };
-            let bits = self.conv(Opcode::Trunc, bits, Type::I16);
-            let packed = self.bitcast(bits, from.with_lanes(2));
-            let halves = self.conv_flags(Opcode::Fpext, Flags::EMPTY, packed, Type::F16.with_lanes(2));
             for index in 0..pair.len() {
                 let half = self.extract(halves, index as u32);
                 result.push(self.half_as(half, to).into());
+            }
+        }
+        result
+    }
+
+    /// Two codes of eight bits as a pair.
+    fn pair_of_bytes(&mut self, ty: Type, low: Value, high: Option<Value>) -> Value {
+        let bits = match high {
+            Some(high) => self.permute(low, high, 0x40),
+            None => low,
+        };
+        let bits = self.conv(Opcode::Trunc, bits, Type::I16);
+        self.bitcast(bits, ty.with_lanes(2))
+    }
+
+    /// Two codes of e2m1 as a pair of f16.
+    fn extend_nibbles(&mut self, low: Value, high: Option<Value>) -> Value {
+        let low = self.zero_extended(low, 4);
+        let both = match high {
+            Some(high) => {
+                let high = self.bin_imm(Opcode::Shl, high, 4);
+                self.bin(Opcode::Or, low, high)
+            }
+            None => low,
+        };
+        let byte = self.conv(Opcode::Trunc, both, Type::I8);
+        let halves = self.target_op(&[tok::CVT, tok::RN, tok::F16X2, tok::E2M1X2], &[byte], Type::I32);
+        self.bitcast(halves, Type::F16.with_lanes(2))
+    }
+
+    /// Scale factors as bf16, which holds them exactly, or f32.
+    fn extend_scales(&mut self, to: Type, lanes: &[Lane]) -> Lanes {
+        let from = Type::float(FloatKind::Ue8m0);
+        let mut result = Lanes::new();
+        for pair in lanes.chunks(2) {
+            let packed = self.pair_of_bytes(from, pair[0].lo, pair.get(1).map(|lane| lane.lo));
+            let halves = self.conv_flags(Opcode::Fpext, Flags::EMPTY, packed, Type::BF16.with_lanes(2));
+            for index in 0..pair.len() {
+                let half = self.extract(halves, index as u32);
+                result.push(if to == Type::BF16 { half } else { self.as_single(half) }.into());
             }
         }
         result

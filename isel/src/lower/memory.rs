@@ -196,12 +196,18 @@ impl Lower<'_> {
         {
             return None;
         }
-        let halves = if self.ty(value) == Type::F32.with_lanes(2) {
+        let pair = Type::F32.with_lanes(2);
+        let halves = if self.ty(value) == pair {
             let whole = self.reg_of(value);
             self.unpack(whole, RegClass::B32)
         } else {
             let inst = self.single_use(value).filter(|inst| self.ir.dfg.insts[*inst].op == Opcode::Bitcast)?;
             let source = self.arg(inst, 0);
+            if self.ty(source) == pair && self.ir.dfg.as_const(source).is_none() {
+                let whole = self.reg_of(source);
+                let halves = self.unpack(whole, RegClass::B32);
+                return Some(halves.iter().map(|half| Operand::Use(*half)).collect());
+            }
             let layout = self.layout(self.ty(source));
             if layout.count != 2 || layout.class != RegClass::B32 {
                 return None;

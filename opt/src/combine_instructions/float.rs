@@ -15,6 +15,7 @@ pub(super) fn rewrite(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Opt
     match func.dfg.insts[inst].op {
         Opcode::Select => extreme(func, ctx, inst).or_else(|| magnitude(func, ctx, inst)),
         Opcode::Fdiv => division(func, inst),
+        Opcode::Fmin | Opcode::Fmax => saturation(func, ctx, inst),
         _ => None,
     }
 }
@@ -155,6 +156,43 @@ fn magnitude(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found
     let absolute = builder.unary_flags(Opcode::Fabs, flags, x);
     let value = if keeps_positive { absolute } else { builder.unary_flags(Opcode::Fneg, flags, absolute) };
     Some((FloatMagnitude, value))
+}
+
+/// A sum or product that is clamped to [0, 1], where the machine's does that itself. It gives 0 for NaN, as a minimum of a maximum
+/// does; in the other order NaN must be excluded.
+fn saturation(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found> {
+    let outer = &func.dfg.insts[inst];
+    let (below, inner_op) = match outer.op {
+        Opcode::Fmin => (false, Opcode::Fmax),
+        _ => (true, Opcode::Fmin),
+    };
+    let &[clamped, bound] = func.dfg.args(inst) else { return None };
+    let (clamped, bound) = (func.dfg.resolve(clamped), func.dfg.resolve(bound));
+    let args = made_by(func, clamped, inner_op)?;
+    let &[value, other] = &args[..] else { return None };
+    let inner = func.dfg.insts[func.dfg.def_inst(clamped)?].flags;
+    let (zero, one) = if below { (bound, other) } else { (other, bound) };
+    let is_zero = lanes(func, zero)?.iter().all(|bits| *bits == 0);
+    if !is_zero
+        || !is_one(func, one)
+        || (outer.flags | inner).contains(Flags::FTZ)
+        || below && !inner.contains(Flags::NNAN)
+    {
+        return None;
+    }
+    let computed = func.dfg.def_inst(value)?;
+    let data = func.dfg.insts[computed].clone();
+    let flags = data.flags | Flags::SAT;
+    let saturates = matches!(data.op, Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fma)
+        && !data.flags.contains(Flags::RELU)
+        && ctx.has_operation(data.op, flags, data.ty);
+    if !saturates {
+        return None;
+    }
+    let operands: SmallVec<[Value; 3]> = func.dfg.args(computed).iter().copied().collect();
+    let mut builder = before(func, inst);
+    let made = builder.inst(data.op, flags.without(Flags::NNAN), data.ty, &operands, Extra::None);
+    Some((FloatSaturate, builder.func.dfg.result(made, 0)))
 }
 
 /// A division that is a product: by a power of two, by a constant or anything else where a reciprocal will do, by a root.
