@@ -198,8 +198,7 @@ impl Context<'_> {
             None => low,
         };
         let byte = self.conv(Opcode::Trunc, both, Type::I8);
-        let halves = self.target_op(&[tok::CVT, tok::RN, tok::F16X2, tok::E2M1X2], &[byte], Type::I32);
-        self.bitcast(halves, Type::F16.with_lanes(2))
+        self.target_op(&[tok::CVT, tok::RN, tok::F16X2, tok::E2M1X2], &[byte], Type::F16.with_lanes(2))
     }
 
     /// Scale factors as bf16, which holds them exactly, or f32.
