@@ -45,6 +45,7 @@ const O2: &[&str] = &[
     "simplify-control-flow",
     "merge-accesses",
     "pack-scalars",
+    "merge-atomics",
     "remove-dead-code",
 ];
 const O3: &[&str] = O2;

@@ -79,6 +79,9 @@ features! {
     pairs "Scalar operations whose results become lanes";
     many_words "Sums and products over many words, by operations that say what they carry";
     idioms "Counts, parities and reversals by shifts, magnitudes and saturation by others, compared remainders";
+    choices "Switches and branches that only choose values";
+    warp_trees "Reductions over warps by shuffles, and ballots that are compared";
+    adjacent_atomics "Atomic additions to neighbouring floats";
     comparisons "Minima, maxima, absolute differences and selects on comparisons";
 }
 

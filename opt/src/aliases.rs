@@ -57,6 +57,11 @@ impl<'m> Aliases<'m> {
         Aliases { module, parameters }
     }
 
+    /// The module that the function is of.
+    pub fn module(&self) -> &'m Module {
+        self.module
+    }
+
     /// Whether two accesses may have a byte in common.
     pub fn may_overlap(&self, func: &Function, a: &Touched, b: &Touched) -> bool {
         if !spaces_meet(a.space, b.space) {

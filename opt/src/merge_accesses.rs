@@ -10,12 +10,12 @@
 
 use ptxc_ir::{
     Block, CacheOp, Cfg, Extra, Flags, FloatKind, Function, FunctionBuilder, Inst, KnownBits, L2Evict, MemAttrs,
-    Opcode, Scalar, Space, Type, Value,
+    Module, Opcode, Scalar, Space, Type, Value,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::addresses::{Base, Linear};
+use crate::addresses::{Base, Linear, Root};
 use crate::aliases::{Aliases, Touched, overlap};
 use crate::edit::{resolve_all_uses, resolve_uses_of};
 use crate::effects::is_computation;
@@ -24,6 +24,8 @@ use crate::pass::Context;
 /// Most groups that are open at a time, and accesses in one: what is compared with each other is bounded.
 const MAX_OPEN: usize = 24;
 const MAX_MEMBERS: usize = 64;
+/// log2 of the widest access to the stack.
+const STACK_ALIGN_LOG2: u32 = 4;
 
 /// One access of a group.
 #[derive(Clone, Copy)]
@@ -253,6 +255,7 @@ impl Merger<'_> {
 
     /// Joins what can be joined of a group. Tells whether anything was.
     fn join(&self, func: &mut Function, group: Group) -> bool {
+        raise_alignment(func, self.aliases.module(), group.key.base.root);
         let alignment = Alignment::of(self, func, &group);
         let mut members = group.members;
         members.sort_by_key(|m| m.offset);
@@ -318,6 +321,20 @@ fn member(func: &Function, inst: Inst, attrs: MemAttrs, touched: &Touched, posit
         align_log2: attrs.align_log2.min(63),
     };
     fits.then_some((member, common))
+}
+
+/// Aligns a stack object for accesses as wide as it allows: nobody else says where it lies.
+fn raise_alignment(func: &mut Function, module: &Module, root: Root) {
+    let Root::Value(value) = root else { return };
+    let Some(inst) = func.dfg.def_inst(value) else { return };
+    let Extra::Alloca { ty, count, align } = &mut func.dfg.insts[inst].extra else { return };
+    let layout = module.layout_of(*ty);
+    let size = layout.size.saturating_mul(u64::from(*count));
+    let Some(log2) = size.checked_ilog2() else { return };
+    let wanted = 1 << log2.min(STACK_ALIGN_LOG2);
+    if u64::from(*align).max(layout.align) < u64::from(wanted) {
+        *align = wanted;
+    }
 }
 
 /// What is known of the alignment of a group's addresses.

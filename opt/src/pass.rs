@@ -90,6 +90,11 @@ pub static PASSES: &[Pass] = &[
     },
     Pass { name: "pack-scalars", summary: "computes scalars that lie side by side in pairs", run: crate::pack_scalars },
     Pass {
+        name: "merge-atomics",
+        summary: "joins atomic additions to neighbouring floats into additions to vectors",
+        run: crate::merge_atomics,
+    },
+    Pass {
         name: "number-values",
         summary: "replaces an instruction by an equal one that dominates it",
         run: crate::number_values,

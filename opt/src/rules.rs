@@ -165,6 +165,8 @@ rules! {
     PowerOfTwo "combine.power_of_two" "One bit set, tested by masks.";
     RoundedDown "combine.rounded_down" "Shifted down and multiplied up again.";
     GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";
+    // Atomic operations (`merge_atomics.rs`).
+    MergeAtomics "atomic.merged" "Additions to neighbouring floats.";
 
     // Threads of a warp (`combine_exchanges.rs`).
     ButterflyRedux "warp.butterfly" "Shuffles that reduce over a warp.";

@@ -1,6 +1,6 @@
 //! Accesses of neighbouring elements, as unrolled loops leave them: what may become wider accesses, and what forbids it.
 
-use ptxc_ir::{Extra, Flags, MemAttrs, MemType, Opcode, Type, Value};
+use ptxc_ir::{AtomicOp, Extra, Flags, MemAttrs, MemType, Opcode, Ordering, Scope, Space, Type, Value};
 
 use super::body::{Area, Body};
 
@@ -49,6 +49,47 @@ impl Body<'_> {
             if let Some(store) = stores.get(place).copied() {
                 self.put(value, store);
             }
+        }
+        true
+    }
+
+    /// Additions to neighbouring floats in global memory, their old values read now and then. False where there are none.
+    pub fn adjacent_atomics(&mut self) -> bool {
+        let kinds: Vec<Type> =
+            self.floats.iter().copied().filter(|ty| [Type::F32, Type::F16, Type::BF16].contains(ty)).collect();
+        let Some(ty) = self.rng.pick(&kinds).copied() else { return false };
+        let count = 2 + self.rng.below(MOST - 1) as u64;
+        let room = count * ty.size();
+        let Some(area) = self.area(|a| a.private && a.home == Space::Global && a.size >= room) else { return false };
+        let cells = self.elements(&area, ty, count);
+        if cells.iter().any(|(_, align)| *align < ty.size()) {
+            return false;
+        }
+        let scope = self.pick(&[Scope::Gpu, Scope::Gpu, Scope::Cta], Scope::Gpu);
+        for place in self.order(count as usize) {
+            let Some((at, align)) = cells.get(place).copied() else { continue };
+            let value = self.operand(ty);
+            let value = self.settled(value);
+            let mut mem = MemAttrs::aligned(align.min(16));
+            mem.order = if self.once_in(16) { Ordering::AcqRel } else { Ordering::Relaxed };
+            mem.scope = scope;
+            let old = self.b.atomic_rmw(AtomicOp::Fadd, at, value, mem);
+            if self.once_in(12) {
+                let old = self.settled(old);
+                self.keep(old);
+            }
+            if self.once_in(8) {
+                let any = self.pick(&cells, (at, align));
+                let read = self.b.load(ty, any.0, MemAttrs::aligned(ty.size()));
+                let read = self.settled(read);
+                self.keep(read);
+            }
+        }
+        // What NaN they left there is not specified.
+        for (at, _) in cells {
+            let now = self.b.load(ty, at, MemAttrs::aligned(ty.size()));
+            let now = self.settled(now);
+            self.b.store(now, at, MemAttrs::aligned(ty.size()));
         }
         true
     }

@@ -17,7 +17,7 @@ impl Body<'_> {
         }
         let features = *self.features;
         let loops = self.control.loops < MOST_LOOPS;
-        match self.rng.below(10) {
+        match self.rng.below(11) {
             0..=2 if features.branches => self.branch(),
             3 | 4 if features.loops && loops => self.repeat(),
             5 if features.switches => self.switch(),
@@ -25,6 +25,7 @@ impl Body<'_> {
             7 if features.tangles && loops => self.tangle(),
             8 if features.dense_switches => self.dense_switch(),
             9 if features.short_branches => self.short_branch(),
+            10 if features.choices => self.choice(),
             _ => return false,
         }
         true
@@ -142,6 +143,51 @@ impl Body<'_> {
             self.jump(merge, &[value]);
             self.rejoin(before);
         }
+        self.enter(merge, scope);
+    }
+
+    /// A switch or a branch whose ways are one block and differ in constants: numbers that rise evenly, small ones, few.
+    fn choice(&mut self) {
+        let result = self.int_type();
+        let scope = self.scope.len();
+        let merge = self.block(&[result]);
+        let style = self.rng.below(4);
+        let (first, step) = (self.rng.below(40) as i64 - 20, self.rng.below(9) as i64 - 4);
+        let made = |body: &mut Self, case: i64| match style {
+            0 => body.int(result, first + step * case),
+            1 => body.int(result, first + (case * case) % 7),
+            2 => body.int(result, case * 5 % 3),
+            _ => body.constant(result),
+        };
+        let other = self.operand(result);
+        if self.once_in(5) {
+            let condition = self.condition(false);
+            let constant = made(self, 1);
+            self.br(condition, (merge, &[constant]), (merge, &[other]));
+            return self.enter(merge, scope);
+        }
+        let ty = self.pick(&[Type::I32, Type::I32, Type::I64, Type::I8, Type::I16], Type::I32);
+        let value = self.operand(ty);
+        let mut value = if self.once_in(4) { value } else { self.masked(value, 31) };
+        let low = self.pick(&[0, 0, 1, -3, 60, 120], 0);
+        if low != 0 {
+            let low = self.int(ty, low);
+            value = self.op(Opcode::Add, &[value, low]);
+        }
+        let all = mask(ty.scalar_bits());
+        let start = low + self.rng.below(3) as i64 - 1;
+        let mut calls: Vec<(u128, BlockCall)> = Vec::new();
+        let gaps = self.once_in(2);
+        for case in 0..1 + self.rng.below(16) as i64 {
+            if gaps && self.once_in(4) {
+                continue;
+            }
+            let constant = made(self, case);
+            calls.push(((start + case) as u128 & all, self.b.func.dfg.block_call(merge, &[constant])));
+        }
+        let other = if self.once_in(2) { other } else { made(self, 0) };
+        let default = self.b.func.dfg.block_call(merge, &[other]);
+        self.b.switch(value, default, calls);
         self.enter(merge, scope);
     }
 

@@ -48,6 +48,7 @@ impl Body<'_> {
             20 | 21 if f.shared_memory => self.exchange(),
             22..=25 => self.pattern(),
             26 | 27 if f.echoes => self.echo(),
+            28 if f.adjacent_atomics && f.memory && f.atomics && self.once_in(2) => self.adjacent_atomics(),
             28 | 29 if f.adjacent && f.memory => self.adjacent(),
             _ => false,
         };

@@ -1,6 +1,6 @@
 //! What threads do together: warps, and shared memory with barriers.
 
-use ptxc_ir::{AtomicOp, Extra, Flags, MemAttrs, MemType, Opcode, Ordering, Scope, Type, Value};
+use ptxc_ir::{AtomicOp, Extra, Flags, IntCC, MemAttrs, MemType, Opcode, Ordering, Scope, Type, Value};
 
 use super::body::Body;
 
@@ -22,6 +22,13 @@ impl Body<'_> {
     /// One operation of the lanes that are here together, its results kept. False when they are not known.
     pub fn warp(&mut self) -> bool {
         let Some(lanes) = self.control.lanes else { return false };
+        if self.features.warp_trees && self.once_in(2) {
+            match self.rng.below(2) {
+                0 if self.b.func.dfg.as_const(lanes).is_some() => self.butterfly(lanes),
+                _ => self.compared_ballot(lanes),
+            }
+            return true;
+        }
         match self.rng.below(7) {
             0..=2 => self.shuffle(lanes),
             3 => {
@@ -47,6 +54,52 @@ impl Body<'_> {
             }
         }
         true
+    }
+
+    /// A reduction over the warp in five steps, or nearly one.
+    fn butterfly(&mut self, lanes: Value) {
+        let ops = [Opcode::Add, Opcode::Smin, Opcode::Smax, Opcode::Umin, Opcode::Umax, Opcode::And, Opcode::Or];
+        let op = self.pick(&ops, Opcode::Xor);
+        let mut distances = vec![16, 8, 4, 2, 1];
+        let (a, b) = (self.rng.below(5), self.rng.below(5));
+        distances.swap(a, b);
+        if self.once_in(5) {
+            distances[a] = 8;
+        }
+        let clamp = self.int(Type::I32, 31);
+        let mut sum = self.operand(Type::I32);
+        for distance in distances {
+            let distance = self.int(Type::I32, distance);
+            let args = [sum, distance, clamp, lanes];
+            let inst =
+                self.b.inst_with_results(Opcode::ShflBfly, Flags::EMPTY, Type::I32, &args, Extra::None, &[Type::I32]);
+            let other = self.b.func.dfg.result(inst, 0);
+            let op = if self.once_in(24) { Opcode::Xor } else { op };
+            sum = if self.once_in(2) { self.op(op, &[sum, other]) } else { self.op(op, &[other, sum]) };
+            if self.once_in(16) {
+                self.keep(sum);
+            }
+        }
+        self.keep(sum);
+    }
+
+    /// A ballot that is compared with nobody, with all that are here, or with some number.
+    fn compared_ballot(&mut self, lanes: Value) {
+        let predicate = self.operand(Type::I1);
+        let inst = self.b.inst(Opcode::VoteBallot, Flags::EMPTY, Type::INVALID, &[predicate, lanes], Extra::None);
+        let ballot = self.b.func.dfg.result(inst, 0);
+        let nobody = self.int(Type::I32, 0);
+        let with = match self.rng.below(5) {
+            0 | 1 => nobody,
+            2 | 3 => lanes,
+            _ => self.operand(Type::I32),
+        };
+        let cc = self.pick(&[IntCC::Eq, IntCC::Ne], IntCC::Eq);
+        let answer = if self.once_in(2) { self.icmp(cc, ballot, with) } else { self.icmp(cc, with, ballot) };
+        self.keep(answer);
+        if self.once_in(4) {
+            self.keep(ballot);
+        }
     }
 
     fn together(&mut self, op: Opcode, ty: Type, args: &[Value]) {
