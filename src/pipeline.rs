@@ -35,6 +35,7 @@ const O2: &[&str] = &[
     "fold-constants",
     "merge-block-params",
     "choose-values",
+    "tabulate-choices",
     "simplify-control-flow",
     "number-values",
     "combine-exchanges",

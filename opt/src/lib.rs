@@ -38,7 +38,7 @@ mod simplify_control_flow;
 mod undefined_symbols;
 mod widen_arithmetic;
 
-pub use choose_values::choose_values;
+pub use choose_values::{choose_values, tabulate_choices};
 pub use combine_exchanges::combine_exchanges;
 pub use combine_instructions::combine_instructions;
 pub use fold_constants::fold_constants;

@@ -134,6 +134,11 @@ pub static MODULE_PASSES: &[ModulePass] = &[
         run: crate::inline_calls,
     },
     ModulePass {
+        name: "tabulate-choices",
+        summary: "loads the constants that a switch only chooses between from constant memory",
+        run: crate::tabulate_choices,
+    },
+    ModulePass {
         name: "remove-unused-symbols",
         summary: "removes functions and variables that nothing visible needs",
         run: crate::remove_unused_symbols,

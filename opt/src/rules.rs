@@ -178,6 +178,7 @@ rules! {
     ChooseFew "choose.few" "One or two numbers of a switch that pass constants.";
     ChooseConstant "choose.constant" "Numbers of a switch that pass one constant.";
     ChooseLinear "choose.linear" "Constants that rise evenly.";
+    ChooseMasked "choose.masked" "A value masked by copies of a flag.";
     ChooseBits "choose.bits" "Constants that are bits of one.";
 
     // Pairs (`pack_scalars/`).

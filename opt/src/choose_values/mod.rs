@@ -2,9 +2,12 @@
 //!
 //! A `br` whose two ways are one block becomes a `select` of each argument that differs. A `switch` whose ways pass
 //! constants to one block becomes arithmetic on its operand ([`table`]): a linear function, bits of a constant, or a few
-//! comparisons. Nothing is executed that would not have been and no instruction moves, so that what is convergent keeps its
+//! comparisons; what is left of these, by a pass over modules, a load from a table ([`constants`]). A flag that is widened to be
+//! a mask is a choice as well ([`masks`]). Nothing is executed that would not have been and no instruction moves, so that what is convergent keeps its
 //! threads; with short bodies between the branch and the block `ptxas` deals itself, by predicates.
 
+mod constants;
+mod masks;
 mod table;
 
 use ptxc_ir::{Block, BlockCall, Extra, Flags, Function, FunctionBuilder, Inst, IntCC, Opcode, Type, Value, ValueList};
@@ -12,17 +15,20 @@ use smallvec::SmallVec;
 
 use crate::pass::Context;
 use crate::rules::Rule;
+pub use constants::tabulate_choices;
 use table::{Form, Index};
 
 /// Most arguments of a block that are chosen: each costs an instruction or a few, where a branch costs two.
 const MOST_CHOSEN: usize = 4;
+/// Most numbers from the first to the last whose constants are computed.
+const MOST_NUMBERS: u64 = 64;
 /// Most numbers that are compared one by one.
 const FEW: usize = 2;
 
 /// The pass.
 pub fn choose_values(func: &mut Function, ctx: &Context<'_>) -> bool {
     let terminators: Vec<Inst> = func.layout.blocks().filter_map(|block| func.layout.last_inst(block)).collect();
-    let mut changed = false;
+    let mut changed = masks::select_masked(func, ctx);
     for inst in terminators {
         let rule = match func.dfg.insts[inst].extra {
             Extra::Branch { then, other, .. } => branch(func, inst, &then, &other),
@@ -104,7 +110,7 @@ fn switch(func: &mut Function, inst: Inst) -> Option<Rule> {
     if choice.cases.len() <= FEW {
         return choice.compare(func, inst, &chosen);
     }
-    let index = Index::of(func, &choice)?;
+    let index = Index::of(func, &choice, MOST_NUMBERS)?;
     let forms =
         chosen.iter().map(|at| Form::of(func, &choice, &index, *at)).collect::<Option<SmallVec<[Form; 4]>>>()?;
     let rule = match forms.iter().find(|form| !matches!(form, Form::Constant(_))) {
@@ -112,12 +118,18 @@ fn switch(func: &mut Function, inst: Inst) -> Option<Rule> {
         Some(_) => Rule::ChooseBits,
         None => Rule::ChooseConstant,
     };
+    compute(func, inst, &choice, &index, &chosen, &forms);
+    Some(rule)
+}
+
+/// Puts what the forms say in place of a switch.
+fn compute(func: &mut Function, inst: Inst, choice: &Choice, index: &Index, chosen: &[usize], forms: &[Form]) {
     let loc = func.dfg.locs[inst];
     let mut builder = FunctionBuilder::before(func, inst);
     builder.set_loc(loc);
-    let computed = index.emit(&mut builder, &forms);
+    let computed = index.emit(&mut builder, forms);
     let mut args = choice.cases[0].1.clone();
-    for (at, form) in chosen.iter().zip(&forms) {
+    for (at, form) in chosen.iter().zip(forms) {
         let default = match &choice.default {
             Default::Args(args) => Some(args[*at]),
             _ => None,
@@ -132,7 +144,6 @@ fn switch(func: &mut Function, inst: Inst) -> Option<Rule> {
         }
         _ => jump(func, inst, choice.block, &args),
     }
-    Some(rule)
 }
 
 impl Choice {

@@ -1,11 +1,8 @@
 //! Tables of constants as arithmetic on the index.
 
-use ptxc_ir::{Function, FunctionBuilder, IntCC, Opcode, Scalar, Type, Value};
+use ptxc_ir::{Function, FunctionBuilder, GlobalId, IntCC, MemAttrs, Opcode, Scalar, Space, Type, Value};
 
 use super::{Choice, Default};
-
-/// Most numbers from the first to the last.
-const MOST_NUMBERS: u64 = 64;
 
 /// How a table is reached: the operand less the first number.
 pub(super) struct Index {
@@ -27,6 +24,8 @@ pub(super) struct Computed {
     /// The index in 32 bits, and the same where it is no larger than the span.
     word: Value,
     clamped: Option<Value>,
+    /// The index where the table may be read.
+    readable: Option<Value>,
     /// Whether the number is one of the table's.
     pub inside: Option<Value>,
 }
@@ -55,11 +54,18 @@ pub(super) enum Form {
         /// Behind the last number stand the bits of all others.
         clamped: bool,
     },
+    /// An element of an array in constant memory.
+    Loaded {
+        /// The array.
+        table: GlobalId,
+        /// Behind the last number stands the value of all others.
+        clamped: bool,
+    },
 }
 
 impl Index {
     /// `None` where the numbers are too far apart, or have gaps that cost too much.
-    pub fn of(func: &Function, choice: &Choice) -> Option<Index> {
+    pub fn of(func: &Function, choice: &Choice, most: u64) -> Option<Index> {
         let width = choice.ty.bits();
         let mask = u64::MAX >> (64 - width);
         let mut numbers: Vec<u64> = choice.cases.iter().map(|(number, _)| *number).collect();
@@ -70,7 +76,7 @@ impl Index {
         let first = numbers[start];
         let last = numbers[(start + numbers.len() - 1) % numbers.len()];
         let span = (last.wrapping_sub(first) & mask).checked_add(1)?;
-        if span > MOST_NUMBERS {
+        if span > most {
             return None;
         }
         let covers_all = width < 64 && span == 1 << width;
@@ -83,6 +89,9 @@ impl Index {
             Default::Elsewhere(_) => false,
         };
         let gaps = if has_gaps && !constant_default {
+            if span > 64 {
+                return None;
+            }
             Some(numbers.iter().fold(0u64, |bits, number| bits | 1 << (number.wrapping_sub(first) & mask)))
         } else {
             None
@@ -103,14 +112,21 @@ impl Index {
         let first = builder.bits(ty, first as u128);
         let index = if self.first == 0 { value } else { builder.binary(Opcode::Sub, value, first) };
         let word = as_type(builder, index, Type::I32);
-        let is_clamped = |form: &Form| matches!(form, Form::Bits { clamped: true, .. });
+        let is_clamped =
+            |form: &Form| matches!(form, Form::Bits { clamped: true, .. } | Form::Loaded { clamped: true, .. });
         let clamped = forms.iter().any(is_clamped).then(|| {
             let span = builder.bits(ty, u128::from(self.span));
             let least = builder.binary(Opcode::Umin, index, span);
             as_type(builder, least, Type::I32)
         });
+        let reads = |form: &Form| matches!(form, Form::Loaded { clamped: false, .. });
+        let readable = forms.iter().any(reads).then(|| {
+            let last = builder.bits(ty, u128::from(self.span - 1));
+            let least = if self.bounded { builder.binary(Opcode::Umin, index, last) } else { index };
+            as_type(builder, least, Type::I32)
+        });
         let inside = (self.bounded && !forms.iter().all(is_clamped)).then(|| self.is_inside(builder, index, word));
-        Computed { index, word, clamped, inside }
+        Computed { index, word, clamped, readable, inside }
     }
 
     /// Whether the numbers of the table go from those with the highest bit to those without.
@@ -149,28 +165,12 @@ impl Index {
 impl Form {
     /// The constants of argument `at` as a function of the index.
     pub fn of(func: &Function, choice: &Choice, index: &Index, at: usize) -> Option<Form> {
-        let ty = func.dfg.ty(choice.cases[0].1[at]);
-        let width = match ty.kind()? {
-            Scalar::Int(width) if !ty.is_vector() && width <= 64 => width,
-            Scalar::Float(_) if !ty.is_vector() && ty.bits() <= 64 => ty.bits(),
-            _ => return None,
-        };
-        let default = match &choice.default {
-            Default::Args(args) => func.dfg.as_bits(args[at]),
-            _ => None,
-        };
-        // Where nothing is said of a number between, what stands there does not matter.
-        let between = if index.gaps.is_some() { None } else { default };
-        let mut table = vec![between; index.span as usize];
-        for (number, args) in &choice.cases {
-            table[index.place(*number) as usize] = Some(func.dfg.as_bits(args[at])?);
-        }
+        let Entries { ty, width, table, default } = Entries::of(func, choice, index, at)?;
         let mask = u128::MAX >> (128 - width);
         if let Some(form) = Form::linear(&table, mask, ty.is_int()) {
             return Some(form);
         }
-        // In a gap the table says nothing.
-        Form::bits(&table, mask, ty.is_int(), default.filter(|_| index.bounded && index.gaps.is_none()))
+        Form::bits(&table, mask, ty.is_int(), default)
     }
 
     /// A table that rises by the same from number to number.
@@ -222,6 +222,12 @@ impl Form {
                 let offset = builder.bits(ty, offset);
                 (builder.binary(Opcode::Add, scaled, offset), false)
             }
+            Form::Loaded { table, clamped } => {
+                let index = if clamped { at.clamped } else { at.readable };
+                let base = builder.global(table, 0, Type::ptr(Space::Const));
+                let address = builder.gep(ty.into(), base, &[index.unwrap_or(at.word)]);
+                (builder.load(ty, address, MemAttrs::aligned(ty.size())), clamped)
+            }
             Form::Bits { offset, bits, width, wide, clamped } => {
                 let index = at.clamped.filter(|_| clamped).unwrap_or(at.word);
                 let word = bits_at(builder, bits, index, width, wide);
@@ -232,6 +238,42 @@ impl Form {
             (Some(default), Some(inside)) if !clamped => builder.select(inside, value, default),
             _ => value,
         }
+    }
+}
+
+/// The constants of one argument by place.
+pub(super) struct Entries {
+    /// Their type, and its bits.
+    pub ty: Type,
+    pub width: u32,
+    /// What stands at each place, if it matters.
+    pub table: Vec<Option<u128>>,
+    /// The value of all numbers that are not in the table, where it may stand behind it.
+    pub default: Option<u128>,
+}
+
+impl Entries {
+    /// `None` where the values are no numbers of one register.
+    pub fn of(func: &Function, choice: &Choice, index: &Index, at: usize) -> Option<Entries> {
+        let ty = func.dfg.ty(choice.cases[0].1[at]);
+        let width = match ty.kind()? {
+            Scalar::Int(width) if !ty.is_vector() && width <= 64 => width,
+            Scalar::Float(_) if !ty.is_vector() && ty.bits() <= 64 => ty.bits(),
+            _ => return None,
+        };
+        let default = match &choice.default {
+            Default::Args(args) => func.dfg.as_bits(args[at]),
+            _ => None,
+        };
+        // Where nothing is said of a number between, what stands there does not matter.
+        let between = if index.gaps.is_some() { None } else { default };
+        let mut table = vec![between; index.span as usize];
+        for (number, args) in &choice.cases {
+            table[index.place(*number) as usize] = Some(func.dfg.as_bits(args[at])?);
+        }
+        // In a gap the table says nothing.
+        let default = default.filter(|_| index.bounded && index.gaps.is_none());
+        Some(Entries { ty, width, table, default })
     }
 }
 
