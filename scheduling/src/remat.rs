@@ -1,9 +1,10 @@
 //! Values that are computed again where they are read, instead of being kept where registers are short.
 //!
-//! Such a value costs one cheap instruction that computes of nothing but literals, symbols, parameters and what is
-//! constant for the thread, or of literals and one register that is live where it is read anyway. It is made again right
-//! before its readers behind the stretch of a block in which more registers are live than there are; the stretch then
-//! holds one value less. Nothing is made again in more loops than the stretch is in, nor in many places.
+//! Such a value costs one cheap instruction that computes of nothing but literals, symbols and what is constant for the
+//! thread, or of literals and one register that is live where it is read anyway. It is made again right before its
+//! readers behind the stretch of a block in which more registers are live than there are; the stretch then holds one
+//! value less. Nothing is made again in more loops than the stretch is in, nor in many places. Parameters are not read
+//! again: the assembler does that by itself, and came to more registers in places where it was done for it.
 
 use crate::facts::FunctionFacts;
 use crate::live::{Liveness, words};
@@ -92,6 +93,7 @@ fn made_again(
         match operand {
             Operand::Def(reg) if made.is_none() => made = Some(*reg),
             Operand::Use(reg) if source.is_none() => source = Some(*reg),
+            Operand::Param(..) => return None,
             _ if operand.reg().is_some() => return None,
             _ => {}
         }
