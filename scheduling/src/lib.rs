@@ -280,7 +280,8 @@ fn by_latency(
     let superblocks = Superblocks::of(func, &cfg, &loops);
     // What lives longer for a move should fit in what the function needs anyway.
     let room = options.registers.unwrap_or(limit.min(peak));
-    let mut regions = Regions::new(context, &facts, &loops, room);
+    let warps = context.machine.warps_of_partition(&func.attrs, options.registers.unwrap_or(peak) + RESERVED);
+    let mut regions = Regions::new(context, &facts, &loops, (room, warps));
     for (above, below) in superblocks.neighbours() {
         regions.improve(func, &mut liveness, Seam { above, below }, &mut standing);
     }

@@ -38,6 +38,8 @@ pub(crate) struct Regions<'a> {
     loops: &'a Loops,
     /// The most registers that may be live.
     limit: u32,
+    /// How many warps a partition of the multiprocessor holds.
+    warps: u32,
     clock: Clock<'a>,
     mover: Mover,
     weaver: Weaver,
@@ -58,12 +60,18 @@ struct Trial {
 }
 
 impl<'a> Regions<'a> {
-    pub fn new(context: &'a Context, facts: &'a FunctionFacts<'a>, loops: &'a Loops, limit: u32) -> Regions<'a> {
+    pub fn new(
+        context: &'a Context,
+        facts: &'a FunctionFacts<'a>,
+        loops: &'a Loops,
+        (limit, warps): (u32, u32),
+    ) -> Regions<'a> {
         Regions {
             context,
             facts,
             loops,
             limit,
+            warps,
             clock: Clock::new(&context.machine, &context.facts),
             mover: Mover::default(),
             weaver: Weaver::default(),
@@ -94,13 +102,16 @@ impl<'a> Regions<'a> {
         }
     }
 
-    /// Whether something can go up that would be done in the cycles in which the block above waits.
+    /// Whether something can go up that would be done in the cycles in which the block above waits. Where the warps of a
+    /// partition have enough to issue for all of the way, nobody waits, and what goes up would be done too often.
     fn find_rising(&mut self, func: &Function, liveness: &Liveness, (seam, way): (Seam, Way)) -> bool {
         let machine = &self.context.machine;
         let above = &func.blocks[seam.above].insts;
-        let busy: u32 = above.iter().map(|&inst| u32::from(machine.timing(func, inst).issue)).sum();
+        let issue = |insts: &[Inst]| insts.iter().map(|&inst| u32::from(machine.timing(func, inst).issue)).sum::<u32>();
+        let busy = issue(above);
         let mut idle = way.out.saturating_sub(busy);
-        if idle < LEAST {
+        let of_all_warps = (busy + issue(&func.blocks[seam.below].insts)).saturating_mul(self.warps);
+        if idle < LEAST || of_all_warps >= way.through {
             return false;
         }
         self.round += 1;
