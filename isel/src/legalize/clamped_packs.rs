@@ -35,6 +35,9 @@ enum Word {
     Float(Value, Flags),
 }
 
+/// What a word is put together from, the lowest first.
+type Parts = SmallVec<[Part; 4]>;
+
 /// One part of a word that is put together: what, and from which bit on.
 #[derive(Clone, Copy)]
 struct Part {
@@ -93,7 +96,7 @@ impl Finder<'_> {
     }
 
     /// What an instruction puts together, lowest part first, and the instructions that do so before it.
-    fn parts(&self, root: Inst) -> Option<(SmallVec<[Part; 4]>, SmallVec<[Inst; 4]>)> {
+    fn parts(&self, root: Inst) -> Option<(Parts, SmallVec<[Inst; 4]>)> {
         let mut parts: SmallVec<[Part; 4]> = SmallVec::new();
         let mut inner: SmallVec<[Inst; 4]> = SmallVec::new();
         if self.func.dfg.insts[root].op == Opcode::Vector {
