@@ -10,10 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use cranelift_entity::PrimaryMap;
-use ptxc_ir::{FuncAttrs, FuncId, Function, Module, SpanMap, Symbol};
+use ptxc_ir::{FuncAttrs, FuncId, Function, Module, Opcode, SpanMap, Symbol};
 use ptxc_isel::SelectError;
 use ptxc_opt::Pass;
-use ptxc_targets::Target;
+use ptxc_targets::{PtxVersion, Target};
 use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostic, Diagnostics, InternalError, Severity};
@@ -500,7 +500,9 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let mut funcs = std::mem::take(&mut module.funcs);
         let attrs: PrimaryMap<FuncId, FuncAttrs> = funcs.values().map(|func| func.attrs.clone()).collect();
-        let (wants_remarks, target) = (self.options.remarks, self.options.target);
+        let (wants_remarks, target, version) = (self.options.remarks, self.options.target, self.options.ptx_version);
+        // `clmad` (PTX ISA 9.7.1.5).
+        let carryless = PtxVersion::new(9, 3);
         let mut bodies: Vec<&mut Function> = funcs.values_mut().filter(|func| !func.is_declaration()).collect();
         let outcomes = each(&mut bodies, self.options.jobs, |func| {
             let remarks = wants_remarks.then(ptxc_opt::Remarks::default);
@@ -508,7 +510,11 @@ impl<'a> Session<'a> {
                 module,
                 attrs: &attrs,
                 remarks: remarks.as_ref(),
-                has_operation: &|op, flags, ty| ptxc_isel::legalize::has_operation(target, op, flags, ty),
+                has_operation: &|op, flags, ty| {
+                    // What was not asked for must not need a newer version of PTX than was.
+                    let is_too_new = op == Opcode::Clmul && version.is_some() && version < carryless;
+                    !is_too_new && ptxc_isel::legalize::has_operation(target, op, flags, ty)
+                },
             };
             (pass.run)(func, &context);
             remarks.map(ptxc_opt::Remarks::into_list).unwrap_or_default()

@@ -8,6 +8,8 @@ use super::{Mode, Round, finish, flush, is_nan, nan, sign_bit};
 /// Converts between formats. `sat` of the mode clamps to [0, 1] except for narrow formats, where it is `finite`. Only
 /// f32 is flushed by `ftz`, as operand and as result, and not before it becomes f16 (so the hardware has it).
 ///
+/// `relu` makes zero of what is negative, also where a narrow format's range would be left.
+///
 /// NaN becomes the target's NaN, or its largest number where the target has none. Only to and from f64, and from bf16
 /// to f32, the sign and the upper bits of a NaN are kept.
 pub fn convert(from: FloatKind, to: FloatKind, bits: u64, mode: Mode) -> u64 {
@@ -27,6 +29,9 @@ pub fn convert(from: FloatKind, to: FloatKind, bits: u64, mode: Mode) -> u64 {
     let ftz = mode.ftz && to == FloatKind::F32;
     if narrow && mode.relu && is_nan {
         return nan(to);
+    }
+    if narrow && mode.relu && bits & sign_bit(from) != 0 {
+        return 0;
     }
     finish(to, packed, Mode { ftz, sat: mode.sat && !narrow, ..mode })
 }

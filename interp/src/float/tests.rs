@@ -225,6 +225,9 @@ fn modes() {
     let relu = Mode { relu: true, ..Mode::default() };
     assert_eq!(fma(FloatKind::F16, 0xbc00, 0x3c00, 0, relu), 0);
     assert_eq!(fma(FloatKind::F16, 0x7e00, 0x3c00, 0, relu), 0x7fff);
+    assert_eq!(convert(kind, FloatKind::E4m3, bits(f32::NEG_INFINITY), relu), 0);
+    assert_eq!(convert(kind, FloatKind::E4m3, bits(-600.0), relu), 0);
+    assert_eq!(convert(kind, FloatKind::E4m3, bits(600.0), relu), 0x7f);
     assert_eq!(add(kind, bits(1.0), bits(-1.0), Mode::rounded(Round::Down)), 1 << 31);
     assert_eq!(min(kind, bits(0.0), bits(-0.0), false), 1 << 31);
     assert_eq!(max(kind, bits(-0.0), bits(0.0), false), 0);

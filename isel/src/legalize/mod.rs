@@ -58,6 +58,7 @@ pub fn has_operation(target: Target, op: Opcode, flags: Flags, ty: Type) -> bool
     let features = Features::new(target);
     match op {
         Opcode::Fptrunc => ty.lanes() == 2 && features.packs_halves(flags),
+        Opcode::Clmul => features.carryless,
         _ => features.legal_value(ty) && features.float_op(op, flags, ty),
     }
 }

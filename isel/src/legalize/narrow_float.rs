@@ -330,22 +330,25 @@ impl Context<'_> {
         let float = self.bitcast(placed, Type::F32);
         let ratio = self.bits(Type::F32, u128::from(((127 - layout.bias) as f32).exp2().to_bits()));
         let mut value = self.bin_flags(Opcode::Fmul, Flags::EMPTY, float, ratio);
-        let special = match from.float_kind() {
-            Some(FloatKind::E4m3) => Some(layout.nan),
-            Some(FloatKind::E5m2) => Some(layout.overflow),
-            _ => None,
-        };
-        if let Some(first) = special {
+        let e5m2 = from.float_kind() == Some(FloatKind::E5m2);
+        if e5m2 {
             // Infinity and NaN keep their significand under an all-ones exponent.
             let ones = self.bin_imm(Opcode::Or, placed, 0x7f80_0000);
             let ones = self.bitcast(ones, Type::F32);
-            let is_special = self.icmp_imm(IntCC::Uge, magnitude, first);
+            let is_special = self.icmp_imm(IntCC::Uge, magnitude, layout.overflow);
             value = self.select(is_special, ones, value);
         }
         let sign = self.bin_imm(Opcode::Shl, code, 31 - layout.sign);
         let sign = self.bin_imm(Opcode::And, sign, i64::from(i32::MIN));
         let bits = self.bitcast(value, Type::I32);
-        let bits = self.bin(Opcode::Or, bits, sign);
+        let mut bits = self.bin(Opcode::Or, bits, sign);
+        if is_fp8(from) {
+            // The NaN that the conversions of the machine give.
+            let last = if e5m2 { layout.overflow } else { layout.nan - 1 };
+            let is_nan = self.icmp_imm(IntCC::Ugt, magnitude, last);
+            let nan = self.imm(Type::I32, 0x7fff_ffff);
+            bits = self.select(is_nan, nan, bits);
+        }
         self.bitcast(bits, Type::F32)
     }
 

@@ -4,14 +4,15 @@
 //! Each is a chain of steps of one shape, in which fields of 1, 2, 4 … bits are added, folded or exchanged. A step is
 //! recognized together with what came before it; the last one is replaced. Steps wanted elsewhere stay.
 
-use ptxc_ir::{Extra, Flags, Function, Inst, IntCC, Opcode, Value};
+use ptxc_ir::{Extra, Flags, Function, Inst, IntCC, Opcode, Type, Value};
 use smallvec::SmallVec;
 
 use super::{before, constant, int_width, made_by, mask};
+use crate::pass::Context;
 use crate::rules::{Found, Rule};
 
 /// A cheaper way to the same result.
-pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
+pub(super) fn rewrite(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found> {
     let op = func.dfg.insts[inst].op;
     if !matches!(
         op,
@@ -31,8 +32,8 @@ pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
         Opcode::Lshr => counted_by_product(func, inst, width),
         Opcode::And => counted_by_sums(func, inst, width).or_else(|| parity(func, inst, width)),
         Opcode::Add => counted_by_fields(func, inst, width).or_else(|| exchanged(func, inst, width)),
-        Opcode::Xor => carryless_product(func, inst, width).or_else(|| exchanged(func, inst, width)),
-        Opcode::Select => carryless_product(func, inst, width),
+        Opcode::Xor => carryless_product(func, ctx, inst, width).or_else(|| exchanged(func, inst, width)),
+        Opcode::Select => carryless_product(func, ctx, inst, width),
         _ => exchanged(func, inst, width),
     }
 }
@@ -297,7 +298,7 @@ struct Copy {
 }
 
 /// Copies of a value for every bit of another, added without carries: by masks, by products, by choices, in any order.
-fn carryless_product(func: &mut Function, inst: Inst, width: u32) -> Option<Found> {
+fn carryless_product(func: &mut Function, ctx: &Context<'_>, inst: Inst, width: u32) -> Option<Found> {
     let result = func.dfg.first_result(inst)?;
     let mut pending: SmallVec<[Value; 8]> = SmallVec::new();
     let (mut factors, mut seen) = (None, 0u64);
@@ -330,6 +331,9 @@ fn carryless_product(func: &mut Function, inst: Inst, width: u32) -> Option<Foun
         next = pending.pop();
     }
     let (a, b) = factors.filter(|_| seen == mask(width))?;
+    if !ctx.has_operation(Opcode::Clmul, Flags::EMPTY, Type::I64) {
+        return None;
+    }
     Some((Rule::CarrylessProduct, before(func, inst).binary(Opcode::Clmul, a, b)))
 }
 

@@ -93,7 +93,7 @@ fn replacement(func: &mut Function, ctx: &Context<'_>, known: &KnownBits, inst: 
     bits::redundant(func, known, inst)
         .or_else(|| division::rewrite(func, known, inst))
         .or_else(|| arithmetic::rewrite(func, inst))
-        .or_else(|| idioms::rewrite(func, inst))
+        .or_else(|| idioms::rewrite(func, ctx, inst))
         .or_else(|| bits::rewrite(func, known, inst))
         .or_else(|| compare::rewrite(func, known, inst))
         .or_else(|| convert::rewrite(func, known, inst))
