@@ -77,6 +77,15 @@ def funnel(low, high, amount, left):
     return z3.Extract(63, 32, both << n) if left else z3.Extract(31, 0, z3.LShR(both, n))
 
 
+def carryless(a, b, bits):
+    """The product of two numbers without carries; the second has so many bits."""
+    width = a.size()
+    total = z3.BitVecVal(0, width)
+    for at in range(bits):
+        total = total ^ z3.If(z3.Extract(at, at, b) == 1, a << at, z3.BitVecVal(0, width))
+    return total
+
+
 def high_product(a, b, signed):
     w = a.size()
     return z3.Extract(2 * w - 1, w, resize(a, 2 * w, signed) * resize(b, 2 * w, signed))

@@ -247,6 +247,7 @@ class Terms:
             return t.extreme(a, b, op.endswith("max"), op[0] == "s"), z3.BoolVal(False)
         none = z3.BoolVal(False)
         simple = {
+            "clmul": lambda: t.carryless(a, b, w),
             "umulh": lambda: t.high_product(a, b, False), "smulh": lambda: t.high_product(a, b, True),
             "abs": lambda: z3.If(a < 0, -a, a), "freeze": lambda: a, "ctpop": lambda: t.popc(a, w),
             "uadd_sat": lambda: z3.If(z3.ULT(a + b, a), const(-1, w), a + b),

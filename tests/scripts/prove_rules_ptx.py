@@ -324,6 +324,20 @@ class Terms:
             c = c + t.resize(x, 32, pieces[1][0] == "s") * t.resize(y, 32, pieces[2][0] == "s")
         return c
 
+    def do_dp2a(self, pieces, sources):
+        a, b, c = (self.read(x, 32) for x in sources)
+        first = 2 if pieces[1] == "hi" else 0
+        for i in range(2):
+            x, y = z3.Extract(16 * i + 15, 16 * i, a), z3.Extract(8 * (first + i) + 7, 8 * (first + i), b)
+            c = c + t.resize(x, 32, pieces[2][0] == "s") * t.resize(y, 32, pieces[3][0] == "s")
+        return c
+
+    def do_clmad(self, pieces, sources):
+        a, b, c = (self.read(x, 64) for x in sources)
+        product = t.carryless(z3.ZeroExt(64, a), z3.ZeroExt(64, b), 64)
+        half = z3.Extract(127, 64, product) if pieces[1] == "hi" else z3.Extract(63, 0, product)
+        return half ^ c
+
     def do_vabsdiff4(self, pieces, sources):
         a, b, c = (self.read(x, 32) for x in sources)
         if pieces[-1] != "add":
