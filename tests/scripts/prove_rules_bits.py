@@ -186,12 +186,38 @@ def class_of(bits, ty, mask):
 
 
 def arithmetic(name, mods, ty, arguments):
-    """Arithmetic of floats: exact where an operand is a constant, else a function that nothing is known of."""
-    if ty in SORTS and name in ("add", "sub", "mul", "div") and mods == ["rn"]:
+    """Arithmetic of floats: exact where an operand is a constant, else a function of which is known that factors and summands may be
+    exchanged, that a difference is the sum with the negation, and that -0 is the least summand."""
+    if ty.endswith("x2"):
+        lanes = [lanes_of(a, WIDTHS[ty[:-2]]) for a in arguments]
+        return z3.Concat(*reversed([arithmetic(name, mods, ty[:-2], list(lane)) for lane in zip(*lanes)]))
+    if "sat" in mods:
+        value = arithmetic(name, [m for m in mods if m != "sat"], ty, arguments)
+        one, zero = fp_bits(1.0, ty), const(0, value.size())
+        low = z3.If(z3.Or(z3.fpIsNaN(fp(value, ty)), value < 0), zero, value)
+        return z3.If(z3.UGT(low, one), one, low)
+    rounding = [m for m in mods if m in ROUNDINGS]
+    if ty in SORTS and name in ("add", "sub", "mul", "div") and len(rounding) == 1 and set(mods) <= {*rounding, "ftz"}:
         if any(z3.is_bv_value(z3.simplify(a)) for a in arguments):
             exact = {"add": z3.fpAdd, "sub": z3.fpSub, "mul": z3.fpMul, "div": z3.fpDiv}[name]
-            return z3.fpToIEEEBV(exact(z3.RNE(), *[fp(a, ty) for a in arguments]))
+            operands = [fp(flush(a, ty, "ftz" in mods), ty) for a in arguments]
+            return flush(z3.fpToIEEEBV(exact(ROUNDINGS[rounding[0]], *operands)), ty, "ftz" in mods)
+    if name == "fma" and mods == ["rn"] and is_minus_zero(arguments[2]):
+        name, arguments = "mul", arguments[:2]
+    if name == "sub":
+        name, arguments = "add", [arguments[0], negate(arguments[1])]
+    if ty in SORTS:
+        # One NaN is as good as another.
+        arguments = [z3.If(is_nan(a, ty), fp_bits(float("nan"), ty), a) for a in arguments]
+    if name in ("add", "mul", "fma"):
+        a, b, *rest = arguments
+        arguments = [z3.If(z3.ULE(a, b), a, b), z3.If(z3.ULE(a, b), b, a), *rest]
     return opaque(".".join([name, *sorted(mods), ty]), arguments[0].size(), *arguments)
+
+
+def is_minus_zero(bits):
+    bits = z3.simplify(bits)
+    return z3.is_bv_value(bits) and bits.as_long() == 1 << (bits.size() - 1)
 
 
 def extreme_float(a, b, ty, larger, nan_wins, ftz):

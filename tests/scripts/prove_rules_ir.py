@@ -204,7 +204,7 @@ class Terms:
         if m := re.fullmatch(r"<2 x (b?f16)>", ty):
             if op in ("fadd", "fsub", "fmul", "fma") and not flags:
                 return self.floats(op, flags, m[1] + "x2", v), z3.BoolVal(False)
-        if m := re.fullmatch(r"<(\d+) x (i\d+|b?f16)>", ty):
+        if m := re.fullmatch(r"<(\d+) x (i\d+|b?f16|f32)>", ty):
             lanes = [t.lanes_of(x, width(m[2])) for x in v]
             parts = [self.compute(op, flags, m[2], [x[i] for x in lanes]) for i in range(int(m[1]))]
             return z3.Concat(*[value for value, _ in reversed(parts)]), z3.Or([poison for _, poison in parts])

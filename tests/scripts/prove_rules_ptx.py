@@ -24,7 +24,7 @@ def class_width(name):
 
 
 def type_width(piece):
-    return {"pred": 1, "f16x2": 32, "bf16x2": 32}.get(piece) or int(re.sub(r"\D", "", piece) or 0)
+    return {"pred": 1, "f16x2": 32, "bf16x2": 32, "f32x2": 64}.get(piece) or int(re.sub(r"\D", "", piece) or 0)
 
 
 class Terms:
@@ -109,7 +109,7 @@ class Terms:
         return w, pieces[-1][0] == "s", [self.read(x, w) for x in sources]
 
     def is_float(self, pieces):
-        return pieces[-1] in t.WIDTHS or pieces[-1] in ("f16x2", "bf16x2")
+        return pieces[-1] in t.WIDTHS or pieces[-1] in ("f16x2", "bf16x2", "f32x2")
 
     def opaque(self, pieces, sources):
         ty = pieces[-1]
@@ -120,7 +120,16 @@ class Terms:
         head = pieces[0] + (".NaN" if "NaN" in pieces else "")
         if pieces[0] in ("add", "sub", "mul") and not any(m in t.ROUNDINGS for m in mods):
             mods.append("rn")
+        if pieces[-2] == "f32" and ty in ("f16", "bf16"):
+            # Halves that the instruction extends; the last operand is f32.
+            halves = [t.convert_float(self.read(x, w), ty, "f32", "rn") for x in sources[:-1]]
+            return t.arithmetic(head, [m for m in mods if m != "f32"], "f32", [*halves, self.read(sources[-1], 32)])
         return t.arithmetic(head, mods, ty, [self.read(x, w) for x in sources])
+
+    def signs(self, pieces, value, work):
+        """What is done to the sign of every lane."""
+        width = 16 if pieces[-1].endswith("16x2") else 32 if pieces[-1] == "f32x2" else value.size()
+        return z3.Concat(*reversed([work(x) for x in t.lanes_of(value, width)])) if width < value.size() else work(value)
 
     def by_lanes(self, pieces, sources, work):
         """An operation on pairs of 16-bit integers."""
@@ -194,11 +203,11 @@ class Terms:
 
     def do_neg(self, pieces, sources):
         w, _, (a,) = self.two(pieces, sources)
-        return t.negate(a) if self.is_float(pieces) else -a
+        return self.signs(pieces, a, t.negate) if self.is_float(pieces) else -a
 
     def do_abs(self, pieces, sources):
         w, _, (a,) = self.two(pieces, sources)
-        return t.magnitude(a) if self.is_float(pieces) else z3.If(a < 0, -a, a)
+        return self.signs(pieces, a, t.magnitude) if self.is_float(pieces) else z3.If(a < 0, -a, a)
 
     def do_copysign(self, pieces, sources):
         w, _, (sign, a) = self.two(pieces, sources)
