@@ -246,6 +246,16 @@ impl<'m> Machine<'m> {
                 let source = values[0] | values[1] << 32;
                 (0..4).fold(0, |acc, i| acc | (source >> (8 * (values[2] >> (4 * i) & 7)) & 0xff) << (8 * i))
             }
+            ["cvt", "pack", "sat", to, "s32"] | ["cvt", "pack", "sat", to, "s32", "b32"] => {
+                let width = to[1..].parse::<u32>().map_err(|e| e.to_string())?;
+                let (least, most) = match to.starts_with('s') {
+                    true => (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1),
+                    false => (0, (1i64 << width) - 1),
+                };
+                let part = |value: u128| i64::from(value as i32).clamp(least, most) as u128 & integers::mask(width);
+                let above = values.get(2).map_or(0, |third| third << (2 * width)) & integers::mask(32);
+                above | part(values[0]) << width | part(values[1])
+            }
             ["cvt", round, int, float] => {
                 let flags = match round {
                     "rni" => Flags::RN,

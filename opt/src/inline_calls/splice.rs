@@ -8,7 +8,7 @@
 use cranelift_entity::SecondaryMap;
 use ptxc_ir::{
     Block, BlockCall, ConstData, Cursor, Extra, Flags, Function, FunctionBuilder, Inst, InstData, MemType, Module,
-    Opcode, SwitchData, Type, Value, ValueDef, ValueList,
+    Opcode, Scalar, Space, SwitchData, Type, Value, ValueDef, ValueList,
 };
 use smallvec::SmallVec;
 
@@ -56,7 +56,7 @@ fn copy_byval(
         let (Some(ty), Some(value)) = (param.attrs.byval, given.get_mut(first)) else { continue };
         let layout = module.layout_of(ty);
         let align = layout.align.max(u64::from(param.attrs.align)).clamp(1, 1 << 16) as u32;
-        let object = stack_object(caller, ty, align);
+        let object = stack_object(caller, ty, layout.size, align);
         let source = *value;
         let wanted = caller.dfg.ty(source);
         let mut b = FunctionBuilder::before(caller, call);
@@ -72,13 +72,18 @@ fn copy_byval(
     given
 }
 
-/// A new stack object of the caller.
-fn stack_object(caller: &mut Function, ty: MemType, align: u32) -> Value {
+/// A new stack object of the caller. Addresses of tensor memory are no type of objects: those are so many bytes.
+fn stack_object(caller: &mut Function, ty: MemType, size: u64, align: u32) -> Value {
+    let bytes = u32::try_from(size).unwrap_or(u32::MAX).max(1);
+    let (ty, count) = match ty {
+        MemType::Value(value) if matches!(value.kind(), Some(Scalar::Ptr(Space::Tensor))) => (Type::I8.into(), bytes),
+        other => (other, 1),
+    };
     let mut b = FunctionBuilder::new(caller);
     if let Some(first) = b.func.layout.entry().and_then(|entry| b.func.layout.first_inst(entry)) {
         b.set_cursor(Cursor::Before(first));
     }
-    b.alloca(ty, 1, align)
+    b.alloca(ty, count, align)
 }
 
 /// A copy of a body in the making.
