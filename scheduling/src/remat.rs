@@ -104,6 +104,9 @@ fn made_again(
     (cheap && !class.is_asynchronous() && facts.may_speculate(func, inst)).then_some((made, source))
 }
 
+/// What is read more often, or made of such a value, is not looked at: its readers are looked through for every block.
+const MOST_READS: usize = 64;
+
 /// Makes values again behind stretches with more than `limit` live registers. `timelines` are those of the blocks in the
 /// order of the layout. Gives how many were made again.
 pub(crate) fn relieve(
@@ -192,7 +195,9 @@ impl Stretch {
         candidates.retain(|value| {
             let reads = &values.reads[value.reg];
             let inside = |read: &Read| read.0 == self.block && (self.first..=self.last).contains(&read.1);
-            !values.in_branches[value.reg] && !reads.iter().any(inside)
+            let few =
+                reads.len() <= MOST_READS && value.source.is_none_or(|source| values.reads[source].len() <= MOST_READS);
+            few && !values.in_branches[value.reg] && !reads.iter().any(inside)
         });
         candidates.sort_by_key(|value| (values.reads[value.reg].len(), value.reg));
         candidates
