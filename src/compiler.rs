@@ -2,6 +2,7 @@
 //! verifies between steps, and turns errors of every stage into diagnostics.
 
 mod link;
+mod scheduling;
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -10,15 +11,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use cranelift_entity::PrimaryMap;
-use ptxc_ir::{FuncAttrs, FuncId, Function, Module, Opcode, SpanMap, Symbol};
+use ptxc_ir::{FuncAttrs, FuncId, Function, Module, SpanMap, Symbol};
 use ptxc_isel::SelectError;
 use ptxc_opt::Pass;
-use ptxc_targets::{PtxVersion, Target};
+use ptxc_targets::Target;
 use rayon::prelude::*;
 
 use crate::diagnostics::{Diagnostic, Diagnostics, InternalError, Severity};
 use crate::input::Format;
-use crate::options::{DebugInfo, Emit, OptLevel, Options, PrintAfter, Schedule};
+use crate::options::{DebugInfo, Emit, OptLevel, Options, PrintAfter};
 use crate::pipeline::{self, IrStep};
 use crate::report::{Remark, Report};
 use crate::verify::verify;
@@ -501,8 +502,6 @@ impl<'a> Session<'a> {
         let mut funcs = std::mem::take(&mut module.funcs);
         let attrs: PrimaryMap<FuncId, FuncAttrs> = funcs.values().map(|func| func.attrs.clone()).collect();
         let (wants_remarks, target, version) = (self.options.remarks, self.options.target, self.options.ptx_version);
-        // `clmad` (PTX ISA 9.7.1.5).
-        let carryless = PtxVersion::new(9, 3);
         let mut bodies: Vec<&mut Function> = funcs.values_mut().filter(|func| !func.is_declaration()).collect();
         let outcomes = each(&mut bodies, self.options.jobs, |func| {
             let remarks = wants_remarks.then(ptxc_opt::Remarks::default);
@@ -510,11 +509,7 @@ impl<'a> Session<'a> {
                 module,
                 attrs: &attrs,
                 remarks: remarks.as_ref(),
-                has_operation: &|op, flags, ty| {
-                    // What was not asked for must not need a newer version of PTX than was.
-                    let is_too_new = op == Opcode::Clmul && version.is_some() && version < carryless;
-                    !is_too_new && ptxc_isel::legalize::has_operation(target, op, flags, ty)
-                },
+                has_operation: &|op, flags, ty| ptxc_isel::legalize::has_operation(target, version, op, flags, ty),
             };
             (pass.run)(func, &context);
             remarks.map(ptxc_opt::Remarks::into_list).unwrap_or_default()
@@ -537,8 +532,8 @@ impl<'a> Session<'a> {
     }
 
     fn legalize(&mut self, module: &mut Module) -> Result<(), Stop> {
-        let target = self.options.target;
-        let result = self.step(pipeline::LEGALIZE, || ptxc_isel::legalize(module, target))?;
+        let (target, version) = (self.options.target, self.options.ptx_version);
+        let result = self.step(pipeline::LEGALIZE, || ptxc_isel::legalize(module, target, version))?;
         if let Err(errors) = result {
             return Err(self.refuse(module, errors));
         }
@@ -580,94 +575,6 @@ impl<'a> Session<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Orders instructions. The form is the same SSA form, so that it can be verified and printed.
-    fn schedule(&mut self, machine: &mut ptxc_mir::Module) -> Result<(), Stop> {
-        let mut registers = None;
-        let mode = match self.options.schedule {
-            Schedule::Registers(limit) => {
-                registers = Some(limit);
-                ptxc_scheduling::Mode::Latency
-            }
-            Schedule::Random(seed) => ptxc_scheduling::Mode::Random(seed),
-            Schedule::Level if self.options.opt_level >= OptLevel::O2 => ptxc_scheduling::Mode::Latency,
-            Schedule::Off | Schedule::Level => ptxc_scheduling::Mode::Source,
-        };
-        if mode == ptxc_scheduling::Mode::Source {
-            self.print_mir(pipeline::SCHEDULE, machine);
-            return Ok(());
-        }
-        let check = self.options.verify_each;
-        let options = ptxc_scheduling::Options { mode, registers, check };
-        let start = Instant::now();
-        let context = ptxc_scheduling::Context::new(machine);
-        let mut functions: Vec<&mut ptxc_mir::Function> = machine.functions.iter_mut().collect();
-        let wants_remarks = self.options.remarks;
-        let outcomes = each(&mut functions, self.options.jobs, |func| {
-            let mut blocks = wants_remarks.then(Vec::new);
-            let summary = ptxc_scheduling::run_with_report(func, &context, &options, blocks.as_mut());
-            summary.map(|summary| (summary, blocks)).map_err(|error| error.to_string())
-        });
-        let names: Vec<_> = functions.iter().map(|func| func.name).collect();
-        self.report.time(pipeline::SCHEDULE, start.elapsed());
-        for (outcome, name) in outcomes.into_iter().zip(names) {
-            match outcome.and_then(|inner| inner) {
-                Ok((summary, blocks)) => {
-                    self.count_schedule(&summary);
-                    self.remark_blocks(machine, name, blocks.as_deref().unwrap_or_default());
-                }
-                Err(message) => {
-                    let name = machine.symbols.name(name).to_owned();
-                    return Err(self.fail(pipeline::SCHEDULE, Some(&name), message));
-                }
-            }
-        }
-        self.print_mir(pipeline::SCHEDULE, machine);
-        if self.options.verify_each { self.verify_machine(pipeline::SCHEDULE, machine) } else { Ok(()) }
-    }
-
-    /// Timelines instead of PTX.
-    fn show_schedule(&mut self, machine: &ptxc_mir::Module) -> Result<String, Stop> {
-        let show = match self.options.emit {
-            Emit::SchedDrawing => ptxc_scheduling::draw_module,
-            _ => ptxc_scheduling::show_module,
-        };
-        self.step("print", || show(machine, &ptxc_scheduling::Context::new(machine)))
-    }
-
-    /// Keeps what scheduling did with the blocks of a function that have an order at all.
-    fn remark_blocks(
-        &mut self,
-        machine: &ptxc_mir::Module,
-        name: ptxc_mir::SymId,
-        blocks: &[ptxc_scheduling::BlockReport],
-    ) {
-        for block in
-            blocks.iter().filter(|block| block.count > 1 || block.outcome == ptxc_scheduling::Outcome::Reordered)
-        {
-            let file = machine.files.iter().find(|file| file.number == block.loc.file && block.loc.line != 0);
-            let origin = file.map(|file| format!("{}:{}:{}", file.path, block.loc.line, block.loc.column));
-            self.remarks.push(Remark {
-                step: pipeline::SCHEDULE,
-                rule: block.outcome.name(),
-                function: machine.symbols.name(name).to_owned(),
-                detail: Some(block.to_string()),
-                origin,
-                span: None,
-            });
-        }
-    }
-
-    fn count_schedule(&mut self, summary: &ptxc_scheduling::Summary) {
-        self.report.count("blocks in a new order", summary.changed.into());
-        self.report.count("instructions in another block", summary.moved);
-        self.report.count("values made again", summary.made_again.into());
-        self.report.count("predicted cycles before scheduling", summary.cycles_before);
-        self.report.count("predicted cycles", summary.cycles_after);
-        self.report.count("critical path in cycles", summary.critical_path);
-        self.report.most("live registers before scheduling", summary.peak_before.into());
-        self.report.most("live registers", summary.peak_after.into());
     }
 
     fn assign_registers(&mut self, machine: &mut ptxc_mir::Module) -> Result<(), Stop> {

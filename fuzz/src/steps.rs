@@ -49,7 +49,7 @@ pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), Stri
         Some(IrStep::Pass(pass)) => {
             let mut funcs = std::mem::take(&mut module.funcs);
             let attrs: PrimaryMap<FuncId, FuncAttrs> = funcs.values().map(|f| f.attrs.clone()).collect();
-            let has_operation = |op, flags, ty| ptxc_isel::legalize::has_operation(target, op, flags, ty);
+            let has_operation = |op, flags, ty| ptxc_isel::legalize::has_operation(target, None, op, flags, ty);
             let context = ptxc_opt::Context { has_operation: &has_operation, ..ptxc_opt::Context::new(module, &attrs) };
             for func in funcs.values_mut().filter(|f| !f.is_declaration()) {
                 (pass.run)(func, &context);
@@ -59,7 +59,7 @@ pub fn apply(module: &mut Module, step: &str, target: Target) -> Result<(), Stri
         Some(IrStep::ModulePass(pass)) => {
             (pass.run)(module);
         }
-        Some(IrStep::Legalize) => ptxc_isel::legalize(module, target)
+        Some(IrStep::Legalize) => ptxc_isel::legalize(module, target, None)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?,
         None => return Err(format!("there is no step `{step}`")),
     }

@@ -28,7 +28,7 @@ fn optimized(mut module: Module) -> Module {
 
 fn legal(mut module: Module, target: &str) -> Module {
     let target: ptxc_targets::Target = target.parse().expect("a target");
-    if let Err(errors) = ptxc_isel::legalize(&mut module, target) {
+    if let Err(errors) = ptxc_isel::legalize(&mut module, target, None) {
         panic!("{}", errors.first().map(|e| format!("{e:?}")).unwrap_or_default());
     }
     module

@@ -36,7 +36,7 @@ fn compile(mut module: Module, target: Target, suffix: usize) -> Result<Compiled
     // What the variables hold and how parameters are aligned is not the instruction's business.
     module.globals.values_mut().for_each(|global| global.init = None);
     module.funcs.values_mut().flat_map(|func| &mut func.sig.params).for_each(|param| param.attrs.align = 0);
-    if let Err(errors) = ptxc_isel::legalize(&mut module, target) {
+    if let Err(errors) = ptxc_isel::legalize(&mut module, target, None) {
         return Ok(Compiled::Refused(errors[0].message.clone()));
     }
     let errors = verify_module(&module);

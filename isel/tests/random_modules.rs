@@ -14,7 +14,7 @@ const TARGETS: [&str; 5] = ["sm_60", "sm_75", "sm_80", "sm_90", "sm_100a"];
 fn compile(seed: u64, target: Target) -> Result<String, Vec<String>> {
     let mut module = random_module(seed, &Options::default());
     let said = |errors: Vec<ptxc_isel::SelectError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
-    if let Err(errors) = ptxc_isel::legalize(&mut module, target) {
+    if let Err(errors) = ptxc_isel::legalize(&mut module, target, None) {
         return Err(said(errors));
     }
     let faults: Vec<String> = ptxc_ir::verify_module(&module)

@@ -1,7 +1,7 @@
 //! Small edits that several passes share.
 
 use cranelift_entity::SecondaryMap;
-use ptxc_ir::{Block, Function, Inst, Value, ValueList};
+use ptxc_ir::{Block, BlockCall, Extra, Flags, Function, Inst, Opcode, Type, Value, ValueList};
 use smallvec::SmallVec;
 
 /// Calls `f` on every placed instruction, in layout order.
@@ -49,6 +49,16 @@ pub fn resolve_all_uses(func: &mut Function) {
         }
         block = layout.next_block(current);
     }
+}
+
+/// Makes a terminator a jump.
+pub fn make_jump(func: &mut Function, inst: Inst, target: BlockCall) {
+    let data = &mut func.dfg.insts[inst];
+    data.op = Opcode::Jump;
+    data.ty = Type::INVALID;
+    data.flags = Flags::EMPTY;
+    data.args = ValueList::new();
+    data.extra = Extra::Jump(target);
 }
 
 /// The argument lists of every edge into a block, in layout order of the branches.

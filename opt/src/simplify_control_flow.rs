@@ -5,11 +5,11 @@
 //! that execute it. A block that heads an annotated loop is not skipped: its annotation would be lost.
 
 use cranelift_entity::SecondaryMap;
-use ptxc_ir::{Block, BlockCall, Extra, Flags, Function, Inst, LoopHints, Opcode, Type, Value, ValueList};
+use ptxc_ir::{Block, BlockCall, Extra, Function, Inst, LoopHints, Value, ValueList};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::edit::{for_each_inst, resolve_all_uses};
+use crate::edit::{for_each_inst, make_jump, resolve_all_uses};
 use crate::pass::Context;
 
 /// The pass.
@@ -29,12 +29,7 @@ fn resolve_branches(func: &mut Function) -> bool {
     let mut changed = false;
     for inst in terminators {
         if let Some(target) = only_target(func, inst) {
-            let data = &mut func.dfg.insts[inst];
-            data.op = Opcode::Jump;
-            data.ty = Type::INVALID;
-            data.flags = Flags::EMPTY;
-            data.args = ValueList::new();
-            data.extra = Extra::Jump(target);
+            make_jump(func, inst, target);
             changed = true;
         }
     }

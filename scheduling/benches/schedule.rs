@@ -76,13 +76,19 @@ fn block(module: &mut Module, count: usize) -> Function {
     func
 }
 
-fn schedule(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("schedule");
+/// Times scheduling of functions of these sizes, as `make` makes them, by the size.
+fn measure(
+    criterion: &mut Criterion,
+    name: &str,
+    (sizes, registers): (&[usize], Option<u32>),
+    make: fn(&mut Module, usize) -> Function,
+) {
+    let mut group = criterion.benchmark_group(name);
     group.sample_size(20);
-    let options = Options { mode: Mode::Latency, registers: Some(128), check: false };
-    for count in SIZES {
+    let options = Options { mode: Mode::Latency, registers, check: false };
+    for &count in sizes {
         let mut module = Module::new("sm_90".parse().unwrap());
-        let func = block(&mut module, count);
+        let func = make(&mut module, count);
         let context = Context::new(&module);
         group.throughput(Throughput::Elements(count as u64));
         group.bench_with_input(BenchmarkId::from_parameter(count), &func, |bencher, func| {
@@ -94,6 +100,10 @@ fn schedule(criterion: &mut Criterion) {
         });
     }
     group.finish();
+}
+
+fn schedule(criterion: &mut Criterion) {
+    measure(criterion, "schedule", (&SIZES, Some(128)), block);
 }
 
 /// A function of so many blocks: guards in a row that leave to one block, all of them one superblock; every eighth is a
@@ -138,23 +148,7 @@ fn blocks(module: &mut Module, count: usize) -> Function {
 }
 
 fn schedule_blocks(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("schedule-blocks");
-    group.sample_size(20);
-    let options = Options { mode: Mode::Latency, registers: None, check: false };
-    for count in [1_000, 10_000] {
-        let mut module = Module::new("sm_90".parse().unwrap());
-        let func = blocks(&mut module, count);
-        let context = Context::new(&module);
-        group.throughput(Throughput::Elements(count as u64));
-        group.bench_with_input(BenchmarkId::from_parameter(count), &func, |bencher, func| {
-            bencher.iter_batched_ref(
-                || func.clone(),
-                |func| run(func, &context, &options).unwrap(),
-                BatchSize::LargeInput,
-            );
-        });
-    }
-    group.finish();
+    measure(criterion, "schedule-blocks", (&[1_000, 10_000], None), blocks);
 }
 
 criterion_group!(benches, schedule, schedule_blocks);

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use ptxc_ir::{AtomicOp, Flags, FloatKind, Opcode, Scalar, Space, Type};
-use ptxc_targets::{RegType, Shape, Target, Tok, resolve};
+use ptxc_targets::{PtxVersion, RegType, Shape, Target, Tok, resolve};
 
 /// The capabilities of a target that legalization depends on, with the section of the PTX ISA.
 #[derive(Clone, Copy, Debug)]
@@ -66,25 +66,37 @@ const LONG: Shape = Shape::Register(RegType::B64);
 /// `[%rd]`
 const AT: [Shape; 2] = [Shape::Address(1), LONG];
 
-/// True when the instruction table has this mnemonic with these operands for the target.
-fn has(target: Target, mnemonic: &str, operands: &[Shape]) -> bool {
+/// The version of PTX that has this mnemonic with these operands for the target, if the instruction table has it.
+fn needs(target: Target, mnemonic: &str, operands: &[Shape]) -> Option<PtxVersion> {
     let toks: Option<Vec<Tok>> = mnemonic.split('.').map(Tok::from_text).collect();
-    toks.and_then(|toks| resolve(&toks, operands).ok()).is_some_and(|form| form.requirement(target).is_ok())
+    toks.and_then(|toks| resolve(&toks, operands).ok()).and_then(|form| form.requirement(target).ok())
+}
+
+/// Whether the target has it.
+fn has(target: Target, mnemonic: &str, operands: &[Shape]) -> bool {
+    needs(target, mnemonic, operands).is_some()
 }
 
 impl Features {
-    /// The row of a target.
-    pub fn new(target: Target) -> Features {
+    /// The row of a target. No version of PTX later than `newest` is used where there is another way to the same result;
+    /// what has no other way is there all the same, and is refused by its name when it is written.
+    pub fn new(target: Target, newest: Option<PtxVersion>) -> Features {
         static ROWS: OnceLock<Vec<OnceLock<Features>>> = OnceLock::new();
-        let rows = ROWS.get_or_init(|| Target::ALL.iter().map(|_| OnceLock::new()).collect());
-        match rows.get(target.index()) {
-            Some(row) => *row.get_or_init(|| Features::ask(target)),
-            None => Features::ask(target),
+        let versions = PtxVersion::ALL.len();
+        let newest = newest.unwrap_or(PtxVersion::MAX);
+        let rows = ROWS.get_or_init(|| (0..Target::ALL.len() * versions).map(|_| OnceLock::new()).collect());
+        let column = PtxVersion::ALL.iter().position(|version| *version == newest);
+        match column.and_then(|column| rows.get(target.index() * versions + column)) {
+            Some(row) => *row.get_or_init(|| Features::ask(target, newest)),
+            None => Features::ask(target, newest),
         }
     }
 
     /// Asks the instruction table, with one instruction that stands for each group.
-    fn ask(target: Target) -> Features {
+    fn ask(target: Target, newest: PtxVersion) -> Features {
+        let may_write = |mnemonic: &str, operands: &[Shape]| {
+            needs(target, mnemonic, operands).is_some_and(|version| version <= newest)
+        };
         let exchange = |mnemonic: &str, ty: Shape| has(target, mnemonic, &[ty, AT[0], AT[1], ty, ty]);
         let add = |mnemonic: &str, ty: Shape| has(target, mnemonic, &[ty, AT[0], AT[1], ty]);
         Features {
@@ -94,9 +106,9 @@ impl Features {
             bf16: has(target, "add.bf16", &[HALF; 3]),
             half_min_max: has(target, "min.f16", &[HALF; 3]),
             f32x2: crate::regs::has_f32x2(target),
-            short_pairs: has(target, "add.u16x2", &[WORD; 3]),
-            byte_quads: has(target, "add.u8x4", &[WORD; 3]),
-            carryless: has(target, "clmad.lo.u64", &[LONG; 4]),
+            short_pairs: may_write("add.u16x2", &[WORD; 3]),
+            byte_quads: may_write("add.u8x4", &[WORD; 3]),
+            carryless: may_write("clmad.lo.u64", &[LONG; 4]),
             half_approx: has(target, "ex2.approx.f16", &[HALF; 2]),
             // No instruction tells: `ptxas` takes such code for every target.
             independent_threads: target.sm() >= 70,
@@ -110,7 +122,7 @@ impl Features {
             fp8: has(target, "cvt.rn.satfinite.e4m3x2.f32", &[HALF, WORD, WORD]),
             fp4: has(target, "cvt.rn.satfinite.e2m3x2.f32", &[HALF, WORD, WORD]),
             fp8_from_bf16: has(target, "cvt.rn.satfinite.e4m3x2.bf16x2", &[HALF, WORD]),
-            saturated_packs: has(target, "cvt.pack.sat.u8.s32.b32", &[WORD; 4]),
+            saturated_packs: may_write("cvt.pack.sat.u8.s32.b32", &[WORD; 4]),
             wide_memory: target.has_256_bit_memory(),
         }
     }
@@ -287,7 +299,7 @@ mod tests {
     #[test]
     fn capabilities_come_with_their_architectures() {
         let new = |name: &str| {
-            let f = Features::new(name.parse().expect("a target"));
+            let f = Features::new(name.parse().expect("a target"), None);
             let all = [
                 (f.f16, "f16"),
                 (f.atomic_f64, "atomic f64"),

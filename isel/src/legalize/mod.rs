@@ -45,7 +45,7 @@ mod wide_int;
 
 use cranelift_entity::EntityRef;
 use ptxc_ir::{Flags, FuncId, FuncKind, Function, Module, Opcode, Signature, Type};
-use ptxc_targets::Target;
+use ptxc_targets::{PtxVersion, Target};
 
 use crate::error::SelectError;
 use context::Context;
@@ -53,9 +53,10 @@ use features::Features;
 use helpers::Helpers;
 
 /// Whether a float operation with these flags on a scalar or a pair in one register is one instruction of the target, or
-/// for `fptrunc` to a pair of halves, whether both lanes are converted at once.
-pub fn has_operation(target: Target, op: Opcode, flags: Flags, ty: Type) -> bool {
-    let features = Features::new(target);
+/// for `fptrunc` to a pair of halves, whether both lanes are converted at once; for `clmul`, whether there is an
+/// instruction for it. Instructions of a version of PTX later than `newest` do not count where they have substitutes.
+pub fn has_operation(target: Target, newest: Option<PtxVersion>, op: Opcode, flags: Flags, ty: Type) -> bool {
+    let features = Features::new(target, newest);
     match op {
         Opcode::Fptrunc => ty.lanes() == 2 && features.packs_halves(flags),
         Opcode::Clmul => features.carryless,
@@ -63,12 +64,13 @@ pub fn has_operation(target: Target, op: Opcode, flags: Flags, ty: Type) -> bool
     }
 }
 
-/// Rewrites a verified module into legal IR for the target.
+/// Rewrites a verified module into legal IR for the target. Where an instruction of a version of PTX later than `newest`
+/// would do, and there is another way, that is taken; `None`: every version may be written.
 ///
 /// # Errors
 /// What the target cannot do at all, one error per place.
-pub fn legalize(module: &mut Module, target: Target) -> Result<(), Vec<SelectError>> {
-    let features = Features::new(target);
+pub fn legalize(module: &mut Module, target: Target, newest: Option<PtxVersion>) -> Result<(), Vec<SelectError>> {
+    let features = Features::new(target, newest);
     legalize_signatures(module);
     let mut helpers = Helpers::default();
     let mut errors = Vec::new();

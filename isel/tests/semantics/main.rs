@@ -118,7 +118,7 @@ pub fn compare(text: &str, target: Target, rounds: u32) {
     let errors = verify_module(&before);
     assert!(!has_errors(&errors), "{errors:?}\n{text}");
     let mut after = before.clone();
-    if let Err(errors) = ptxc_isel::legalize(&mut after, target) {
+    if let Err(errors) = ptxc_isel::legalize(&mut after, target, None) {
         panic!("{target}: {}\n{text}", errors[0]);
     }
     let printed = print_module(&after);

@@ -10,9 +10,10 @@ mod constants;
 mod masks;
 mod table;
 
-use ptxc_ir::{Block, BlockCall, Extra, Flags, Function, FunctionBuilder, Inst, IntCC, Opcode, Type, Value, ValueList};
+use ptxc_ir::{Block, BlockCall, Extra, Function, FunctionBuilder, Inst, IntCC, Opcode, Type, Value};
 use smallvec::SmallVec;
 
+use crate::edit::make_jump;
 use crate::pass::Context;
 use crate::rules::Rule;
 pub use constants::tabulate_choices;
@@ -68,15 +69,10 @@ fn branch(func: &mut Function, inst: Inst, then: &BlockCall, other: &BlockCall) 
     Some(Rule::ChooseBranch)
 }
 
-/// Makes a terminator a jump.
+/// Makes a terminator a jump with these arguments.
 fn jump(func: &mut Function, inst: Inst, block: Block, args: &[Value]) {
     let target = func.dfg.block_call(block, args);
-    let data = &mut func.dfg.insts[inst];
-    data.op = Opcode::Jump;
-    data.ty = Type::INVALID;
-    data.flags = Flags::EMPTY;
-    data.args = ValueList::new();
-    data.extra = Extra::Jump(target);
+    make_jump(func, inst, target);
 }
 
 /// A switch all of whose cases pass constants to one block.
