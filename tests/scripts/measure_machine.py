@@ -77,7 +77,7 @@ class Bench:
             chain = index if parallel else 0
             old = current[chain * width : (chain + 1) * width]
             new = [f"%v{index}_{i}" for i in range(width)]
-            names = {"x": old[0] if old else "", "d": new[0] if new else "", "t": f"%t_{index}_", "line": index * 128, "row": index * 512}
+            names = {"x": old[0] if old else "", "d": new[0] if new else "", "t": f"%t_{index}_", "line": index * 128, "row": index * 512, "phase": index % 2}
             names.update({f"x{i}": name for i, name in enumerate(old)})
             names.update({f"d{i}": name for i, name in enumerate(new)})
             lines.append("  " + self.step.format(**names).replace("; ", "\n  "))
@@ -166,6 +166,16 @@ ONE = """  %mine = icmp eq i32 %lane, 0
   ptx.fence.proxy.async
   ptx.bar.warp.sync -1
 """
+
+
+def bulk_load(name, bytes):
+    """A copy by one thread, from its start until the barrier's phase is complete. What the wait tells is used: ptxas makes a
+    test that waits for nothing of one whose result nobody reads."""
+    step = (f"ptx.mbarrier.arrive.expect_tx.shared::cta.b64 _, [%sh], {bytes}; "
+            f"ptx.cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%sh + 1024], [%ldata], {bytes}, [%sh]; "
+            "{t}0 = ptx.mbarrier.try_wait.parity.shared::cta.b64 [%sh], {phase}, 10000000; {d} = ptx.selp.b32 {x}, %zero, {t}0")
+    return Bench(name, "copy", ["i32"], step, setup=ONE.replace("  ptx.bar.warp.sync -1\n", ""), only="latency", n=4, count=bytes // 512, threads=1)
+
 
 
 BENCHES = [
@@ -323,6 +333,8 @@ BENCHES = [
     wgmma(128, "wgmma_bit", "k256.s32.b1.b1.and.popc", "i32", scales=""),
     control("wgmma_fence", "ptx.wgmma.fence.sync.aligned", threads=128),
     control("wgmma_wait", "ptx.wgmma.commit_group.sync.aligned; ptx.wgmma.wait_group.sync.aligned 0", threads=128),
+    bulk_load("bulk_load", 512),
+    bulk_load("bulk_load", 2048),
     Bench("bulk_store", "copy", [], "ptx.@%mine cp.async.bulk.global.shared::cta.bulk_group [%ldata], [%sh + 1024], 512; ptx.cp.async.bulk.commit_group; ptx.cp.async.bulk.wait_group 0", setup=ONE, only="latency", n=4),
     Bench("bulk_reduce", "copy", [], "ptx.@%mine cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%ldata], [%sh + 1024], 512; ptx.cp.async.bulk.commit_group; ptx.cp.async.bulk.wait_group 0", setup=ONE, only="latency", n=4),
     Bench("bulk_prefetch", "copy", [], "ptx.@%mine cp.async.bulk.prefetch.L2.global [%ldata], 512", setup=ONE, only="latency", n=4),
