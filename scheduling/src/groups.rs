@@ -48,13 +48,25 @@ impl Groups {
     /// When all is complete that an instruction waits for; 0 when it waits for nothing.
     pub fn awaited(&self, facts: &ModuleFacts, func: &Function, inst: Inst) -> u32 {
         let Some(opcode) = facts.opcode(func, inst).filter(|opcode| opcode.waits) else { return 0 };
-        let left = func.inst_operands(inst).iter().find_map(|operand| match operand {
-            Operand::Imm(count) => usize::try_from(*count).ok(),
-            _ => None,
-        });
+        let left = groups_left(func, inst);
         let waited = CHAINS.iter().zip(&self.chains).filter(|(chain, _)| opcode.writes.intersects(**chain));
         waited.map(|(_, group)| group.complete(left)).max().unwrap_or(0)
     }
+}
+
+/// How many groups of `cp.async` may be under way after an instruction that waits for the others.
+pub fn copies_left(facts: &ModuleFacts, func: &Function, inst: Inst) -> Option<usize> {
+    let opcode = facts.opcode(func, inst)?;
+    let waits = opcode.waits && opcode.writes.intersects(Chains::COPY_GROUP);
+    waits.then(|| groups_left(func, inst).unwrap_or(0))
+}
+
+/// The number that a wait names.
+fn groups_left(func: &Function, inst: Inst) -> Option<usize> {
+    func.inst_operands(inst).iter().find_map(|operand| match operand {
+        Operand::Imm(count) => usize::try_from(*count).ok(),
+        _ => None,
+    })
 }
 
 impl Group {

@@ -6,11 +6,13 @@
 //! order, whatever it has to wait for. The mode is chosen anew for every instruction.
 //!
 //! Where products of matrices take most of a region's time, loads of matrices and asynchronous copies can be *spread*: as
-//! long as a product could issue, the next of them waits until its share of the products is through.
+//! long as a product could issue, the next of them waits until its share of the products is through. One of them stands
+//! wherever products that add to the results of others begin, a *wave*: ptxas orders products of two waves that adjoin
+//! so that the first loads of a loop come late, which costs 3 % (13.5, sm_90a; README.md has the product it was measured on).
 
 use crate::facts::ModuleFacts;
 use crate::graph::{Graph, Kind, Node};
-use crate::groups::Groups;
+use crate::groups::{Groups, copies_left};
 use crate::live::{Liveness, Pressure};
 use crate::machine::Machine;
 use ptxc_mir::{Block, Function, Inst};
@@ -39,6 +41,12 @@ struct Spread {
     /// The last was a copy, and others follow it: what Hopper's assembler puts before a copy that comes after a load from
     /// shared memory, three dummy loads, it puts once then.
     copying: bool,
+    /// Copies are waited for before the next but one turn of the loop ends: they go a little earlier than evenly, as
+    /// their latency counts.
+    soon: bool,
+    /// The wave of the last product, and whether something was spread since.
+    wave: u32,
+    parted: bool,
 }
 
 /// The scheduler of one function; keeps what it allocated.
@@ -83,6 +91,8 @@ struct NodeState {
     ready_at: u32,
     /// Cycles from its issue to the end of the region.
     height: u32,
+    /// Of a product, how many others of the region it adds to, one after the other.
+    wave: u32,
     done: bool,
 }
 
@@ -163,7 +173,7 @@ impl<'a> List<'a> {
         for node in 0..graph.len() as Node {
             let timing = graph.inst(node).map(|inst| self.machine.timing(func, inst));
             let waits_for = graph.preds(node).len() as u32;
-            self.nodes.push(NodeState { timing, waits_for, ready_at: 0, height: 0, done: false });
+            self.nodes.push(NodeState { timing, waits_for, ready_at: 0, height: 0, wave: 0, done: false });
         }
         let mut longest = 0;
         for node in (0..graph.len() as Node).rev() {
@@ -176,9 +186,10 @@ impl<'a> List<'a> {
             longest = longest.max(height);
         }
         self.critical += longest;
-        self.prepare_spread();
+        self.prepare_spread(func, graph);
         if self.spread.active {
             self.count_products(graph);
+            self.count_waves(graph);
         }
         for node in 0..graph.len() as Node {
             if self.nodes[node as usize].waits_for == 0 {
@@ -187,7 +198,7 @@ impl<'a> List<'a> {
         }
     }
 
-    fn prepare_spread(&mut self) {
+    fn prepare_spread(&mut self, func: &Function, graph: &Graph) {
         let mut spread = Spread::default();
         let mut issue = 0;
         for timing in self.nodes.iter().filter_map(|node| node.timing) {
@@ -198,6 +209,11 @@ impl<'a> List<'a> {
         let worth = spread.left > 1 && spread.products * 2 >= issue;
         self.could_spread |= worth;
         spread.active = worth && self.spreads;
+        if spread.active {
+            let insts = (0..graph.len() as Node).filter_map(|node| graph.inst(node));
+            let mut left = insts.filter_map(|inst| copies_left(self.facts, func, inst));
+            spread.soon = left.any(|groups| groups < 2);
+        }
         self.spread = spread;
     }
 
@@ -219,6 +235,23 @@ impl<'a> List<'a> {
         }
     }
 
+    fn count_waves(&mut self, graph: &Graph) {
+        for node in 0..graph.len() as Node {
+            if !self.is_product(node) {
+                continue;
+            }
+            let wave = self.nodes[node as usize].wave;
+            for edge in graph.succs(node).iter().filter(|edge| edge.kind == Kind::Data) {
+                let next = &mut self.nodes[edge.node as usize].wave;
+                *next = wave.saturating_add(1).max(*next);
+            }
+        }
+    }
+
+    fn is_product(&self, node: Node) -> bool {
+        self.nodes[node as usize].timing.is_some_and(|timing| self.machine.is_product(timing))
+    }
+
     /// The lane that a ready node waits in.
     fn lane(&self, timing: Timing) -> usize {
         match self.spread.active && self.machine.is_spread(timing) {
@@ -228,10 +261,10 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The cycle from which the best of a lane may issue; `product_waits` when a product could.
-    fn lane_free(&self, lane: usize, node: Node, product_waits: bool) -> u32 {
+    /// The cycle from which the best of a lane may issue; `spreads` when it has to wait for its share of products.
+    fn lane_free(&self, lane: usize, node: Node, spreads: bool) -> u32 {
         let unit = self.nodes[node as usize].timing.map_or(0, |timing| self.busy[timing.unit.index()]);
-        if lane >= SPREAD && product_waits { unit.max(self.spread.from) } else { unit }
+        if lane >= SPREAD && spreads { unit.max(self.spread.from) } else { unit }
     }
 
     /// All predecessors of a node are done.
@@ -287,13 +320,16 @@ impl<'a> List<'a> {
                     heap.pop();
                 }
             }
-            let product_waits = self.spread.active && self.product_waits();
+            let product = self.waiting_product();
+            let parts = product.is_some_and(|node| self.parts_before(node));
+            let spreads = product.is_some() && !parts;
             let mut best: Option<(u32, Reverse<Node>, usize)> = None;
             let mut next = self.pending.peek().map(|entry| entry.0.0);
-            let copying = self.spread.copying && !self.ready[COPIES].is_empty();
-            for lane in (0..self.ready.len()).filter(|lane| !(copying && *lane == SPREAD)) {
+            let copying = self.spread.copying && product.is_some() && !self.ready[COPIES].is_empty();
+            let first = if parts { SPREAD } else { 0 };
+            for lane in (first..self.ready.len()).filter(|lane| !(copying && *lane == SPREAD)) {
                 let Some(&(height, number)) = self.ready[lane].peek() else { continue };
-                let free = self.lane_free(lane, number.0, product_waits);
+                let free = self.lane_free(lane, number.0, spreads);
                 if free > self.now {
                     next = Some(next.map_or(free, |at| at.min(free)));
                 } else if best.is_none_or(|(other, node, _)| (height, number) > (other, node)) {
@@ -308,12 +344,17 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether a product waits for nothing but its unit.
-    fn product_waits(&self) -> bool {
-        let is_product = |&(_, Reverse(node)): &(u32, Reverse<Node>)| {
-            self.nodes[node as usize].timing.is_some_and(|timing| self.machine.is_product(timing))
-        };
-        self.ready.iter().any(|heap| heap.peek().is_some_and(is_product))
+    /// A product that waits for nothing but its unit, where something is to be spread.
+    fn waiting_product(&self) -> Option<Node> {
+        let heads = self.ready.iter().filter_map(|heap| heap.peek()).map(|&(_, Reverse(node))| node);
+        heads.take(Unit::COUNT).find(|node| self.spread.active && self.is_product(*node))
+    }
+
+    /// Whether something that is to be spread goes first, as the product begins a wave.
+    fn parts_before(&self, product: Node) -> bool {
+        let is_ready = self.ready[SPREAD..].iter().any(|heap| !heap.is_empty());
+        let begins_wave = !self.spread.parted && self.nodes[product as usize].wave > self.spread.wave;
+        is_ready && (begins_wave || self.spread.from <= self.now)
     }
 
     /// The instruction that frees most registers, of the next in source order; the next when each needs more.
@@ -344,7 +385,7 @@ impl<'a> List<'a> {
         self.busy[timing.unit.index()] = start + u32::from(timing.interval);
         self.now = start + u32::from(timing.issue);
         if self.spread.active {
-            self.count_spread(timing, start);
+            self.count_spread(timing, state.wave, start);
         }
         let end = start + u32::from(timing.latency);
         self.groups.begin(self.facts, func, inst, timing.class.is_asynchronous(), end);
@@ -362,15 +403,17 @@ impl<'a> List<'a> {
 
 impl List<'_> {
     /// Takes an instruction that issued out of what is to be spread.
-    fn count_spread(&mut self, timing: Timing, start: u32) {
+    fn count_spread(&mut self, timing: Timing, wave: u32, start: u32) {
         let spread = &mut self.spread;
         if self.machine.is_product(timing) {
             spread.products = spread.products.saturating_sub(timing.interval.into());
+            (spread.wave, spread.parted) = (wave, false);
         } else if self.machine.is_spread(timing) {
             spread.left = spread.left.saturating_sub(1);
             spread.copying = timing.class.is_asynchronous();
-            // A little early, so that the last has not to wait for the last product.
-            spread.from = start + spread.products * 7 / (8 * (spread.left + 1));
+            spread.parted = true;
+            let products = if spread.soon { spread.products * 7 / 8 } else { spread.products };
+            spread.from = start + products / (spread.left + 1);
         }
     }
 }

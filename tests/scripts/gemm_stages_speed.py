@@ -7,7 +7,8 @@
 The first writes cubins and jobs.json: examples/gemm_bf16_stages.ir without and with scheduling, the order interleaved by
 hand (benches/kernels/), and Triton's matrix product, compiled for compute capability 80 so that it is made of mma.sync as
 well. ptxas is the same for all. It needs Triton but no GPU. The second needs a GPU and PyTorch (memory, the reference) and
-takes the kernels in changing turn, so that clocks and temperature are the same for all; the times are medians over the rounds.
+takes the kernels in changing turn, so that clocks and temperature are the same for all; the times are medians over the rounds,
+the ratios means over the rounds of the time by that of the order by hand in the same round, with their standard error.
 """
 import argparse, ctypes, json, os, statistics, subprocess, sys
 
@@ -185,12 +186,14 @@ def measure(o):
                 if r >= 3:
                     j["times"].append(begin.elapsed_time(end) / o.launches)
         print(f"{m} x {n} x {k}:")
-        base = statistics.median(jobs[0]["times"])
+        base = next((j for j in jobs if j["name"] == "interleaved"), jobs[0])["times"]
         for j in everything:
             t = sorted(j["times"])
             median = statistics.median(t)
             spread = (t[3 * len(t) // 4] - t[len(t) // 4]) / median
-            print(f"  {j['name']:32} {2 * m * n * k / median / 1e9:7.1f} TFLOP/s {1e3 * median:9.1f} us, ratio {median / base:6.3f}, "
+            ratios = [x / y for x, y in zip(j["times"], base)]
+            error = statistics.stdev(ratios) / len(ratios) ** 0.5 if len(ratios) > 1 else 0
+            print(f"  {j['name']:32} {2 * m * n * k / median / 1e9:7.1f} TFLOP/s {1e3 * median:9.1f} us, ratio {statistics.fmean(ratios):7.4f} +- {error:6.4f}, "
                   f"quartiles {100 * spread:4.1f} %, {j['registers']} registers, {'same bits' if j['same'] else 'other bits'}")
 
 

@@ -1,6 +1,7 @@
 """The little of the CUDA driver that the measuring scripts need, through ctypes: modules from PTX, buffers, launches."""
 
 import ctypes
+import struct
 
 
 class Driver:
@@ -59,6 +60,31 @@ class Driver:
         data = ctypes.create_string_buffer(size)
         self.call("cuMemcpyDtoH_v2", data, ctypes.c_uint64(pointer), ctypes.c_size_t(size))
         return data.raw
+
+    def tensor_map(self, pointer, shape, box):
+        """The 128 bytes that describe a tensor of 32-bit integers, innermost dimension first, in boxes of that shape."""
+        rank = len(shape)
+        made = (ctypes.c_uint64 * 32)()
+        aligned = (ctypes.addressof(made) + 63) & ~63
+        sizes = (ctypes.c_uint64 * rank)(*shape)
+        steps, step = [], 4
+        for size in shape[:-1]:
+            step *= size
+            steps.append(step)
+        strides = (ctypes.c_uint64 * max(1, rank - 1))(*steps)
+        boxes, ones = (ctypes.c_uint32 * rank)(*box), (ctypes.c_uint32 * rank)(*[1] * rank)
+        self.call("cuTensorMapEncodeTiled", ctypes.c_void_p(aligned), 2, rank, ctypes.c_void_p(pointer), sizes, strides, boxes, ones, 0, 0, 0, 0)
+        return ctypes.string_at(aligned, 128)
+
+    def texture(self, pointer, elements):
+        """The handle of a texture of one dimension over 32-bit integers in a buffer."""
+        # CUDA_RESOURCE_DESC: linear memory, its address, 32-bit unsigned integers of one channel, bytes.
+        resource = struct.pack("iIQiIQ", 2, 0, pointer, 3, 1, elements * 4).ljust(144, b"\0")
+        # CUDA_TEXTURE_DESC: clamp in all dimensions, no filter, integers as they are.
+        sampler = struct.pack("iiiiI", 1, 1, 1, 0, 1).ljust(128, b"\0")
+        handle = ctypes.c_uint64()
+        self.call("cuTexObjectCreate", ctypes.byref(handle), resource, sampler, None)
+        return handle.value
 
     def launch(self, function, arguments, threads=32, blocks=1, shared=0):
         """Launches and waits. Arguments are ctypes values."""

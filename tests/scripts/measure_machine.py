@@ -23,7 +23,7 @@ REPEATS = 5
 
 HEAD = """shared @tile: [4096 x i32], align 1024
 const @zeros: [64 x i32] = zero, align 16
-kernel @k(%out: ptr<global>, %data: ptr<global>, %a: i32, %b: i32, %n: i32, %zero: i32) reqntid({threads}, 1, 1) {{
+kernel @k(%out: ptr<global>, %data: ptr<global>, %a: i32, %b: i32, %n: i32, %zero: i32) reqntid({threads}, 1, 1){attributes} {{
 entry:
   %lane = sreg.tid.x
   %lane4 = ptx.mul.lo.u32 %lane, 4
@@ -55,14 +55,17 @@ entry:
 class Bench:
     """One class. `step` is text with {x} for the chain's value, {d} for the new one, {t} for temporaries."""
 
-    def __init__(self, name, unit, types, step, ops=1, n=16, minus=(), setup="", start=None, chains=None, count=1, threads=32, before="", after="", only=None):
+    def __init__(self, name, unit, types, step, ops=1, n=16, minus=(), setup="", start=None, chains=None, count=1, threads=32, before="", after="", only=None, blocks=1, finish=""):
         self.name, self.unit, self.types, self.step, self.ops, self.n = name, unit, types, step, ops, n
         self.minus, self.setup, self.start, self.count = minus, setup, start, count
         self.chains, self.threads, self.before, self.after, self.only = chains or n, threads, before, after, only
+        # More blocks than one are a cluster.
+        self.blocks, self.finish = blocks, finish
 
     def module(self, steps, parallel):
         """IR of a kernel whose loop has that many steps, in one chain or each in a chain of its own."""
-        lines = [HEAD.format(threads=self.threads) + self.setup]
+        attributes = f" reqnctapercluster({self.blocks}, 1, 1)" if self.blocks > 1 else ""
+        lines = [HEAD.format(threads=self.threads, attributes=attributes) + self.setup]
         chains = steps if parallel else 1
         state = [f"%s{c}_{i}" for c in range(chains) for i in range(len(self.types))]
         types = self.types * chains
@@ -85,7 +88,7 @@ class Bench:
         lines.append(self.after)
         lines.append("  %i1 = sub i32 %i, 1\n  %more = icmp ne i32 %i1, 0")
         lines.append("  br %more, loop(" + ", ".join(["%i1"] + current) + "), done")
-        lines.append("done:\n  %t1 = sreg.clock64\n  %cycles = sub i64 %t1, %t0\n  store i64 %cycles, %out")
+        lines.append("done:\n  %t1 = sreg.clock64\n  %cycles = sub i64 %t1, %t0\n  store i64 %cycles, %out\n" + self.finish)
         for index, (name, ty) in enumerate(zip(current, types)):
             lines.append(f"  %o{index} = gep i64, %out, {index + 4}\n  store {ty} {name}, %o{index}")
         return "\n".join(lines) + "\n  ret\n}\n"
@@ -166,6 +169,57 @@ ONE = """  %mine = icmp eq i32 %lane, 0
   ptx.fence.proxy.async
   ptx.bar.warp.sync -1
 """
+
+
+# A second block of the cluster, whose tile this one's threads see at %far; tiles hold their own addresses as all see them.
+CLUSTER = """  %rank = sreg.cluster_ctarank
+  %other = ptx.xor.b32 %rank, 1
+  %far = ptx.mapa.shared::cluster.u32 %sh, %other
+  %here = ptx.mapa.shared::cluster.u32 %sh, %rank
+  ptx.st.shared.v4.b32 [%shb], {%here, %here, %here, %here}
+  %mine = icmp eq i32 %lane, 0
+  ptx.@%mine mbarrier.init.shared::cta.b64 [%sh + 4096], 32
+  ptx.barrier.cluster.arrive.aligned
+  ptx.barrier.cluster.wait.aligned
+"""
+TOGETHER = "  ptx.barrier.cluster.arrive.aligned\n  ptx.barrier.cluster.wait.aligned"
+# The buffer's second half holds tensor maps of 512 and 2048 bytes and a texture's handle (see `put_objects`).
+OBJECTS = """  %map512 = add i64 %ldata, 524288
+  %map2048 = add i64 %ldata, 524416
+  %handle_at = add i64 %ldata, 524544
+  %handle = ptx.ld.global.u64 [%handle_at]
+"""
+ROWS = """  ptx.st.shared.v4.b32 [%shb], {%sh, %sh, %sh, %sh}
+  ptx.bar.warp.sync -1
+"""
+
+
+def wmma(name, shape, a, b, c, types, cty="f32", aty="i32"):
+    """A chain through the accumulators."""
+    setup = "".join(f"  %ma{i} = bitcast i32 %a to {aty}\n" if aty != "f64" else f"  %ma{i} = fadd f64 %da, {i}.0\n" for i in range(max(a, b)))
+    brace = lambda stem, count: "{{" + ", ".join(stem.format(i) for i in range(count)) + "}}"
+    results = ", ".join(f"{{d{i}}}" for i in range(c))
+    step = f"{results} = ptx.wmma.mma.sync.aligned.row.col.{shape}.{types} {brace('%ma{}', a)}, {brace('%ma{}', b)}, {brace('{{x{}}}', c)}"
+    return Bench(name, "tensor", [cty] * c, step, n=8, setup=setup, chains=6)
+
+
+def bulk_copy(name, text, bytes):
+    step = f"ptx.@%mine {text} [%ldata], [%sh + 1024], {bytes}; ptx.cp.async.bulk.commit_group; ptx.cp.async.bulk.wait_group 0"
+    return Bench(name, "copy", [], step, setup=ONE, only="latency", n=4, count=bytes // 512)
+
+
+def tensor_load(bytes):
+    """As `bulk_load`, of a box of a tensor in two dimensions."""
+    bench = bulk_load("tensor_load", bytes)
+    bench.step = bench.step.replace("cp.async.bulk.shared::cluster.global", "cp.async.bulk.tensor.2d.shared::cluster.global.tile")
+    bench.step = bench.step.replace(f"[%ldata], {bytes}, [%sh]", f"[%map{bytes}, {{{{%zero, %zero}}}}], [%sh]")
+    bench.setup += OBJECTS
+    return bench
+
+
+def tensor_copy(name, text, bytes, group="; ptx.cp.async.bulk.commit_group; ptx.cp.async.bulk.wait_group 0"):
+    box = f"[%map{bytes}, {{{{%zero, %zero}}}}]"
+    return Bench(name, "copy", [], f"ptx.@%mine {text.format(box=box)}{group}", setup=ONE + OBJECTS, only="latency", n=4, count=bytes // 512)
 
 
 def bulk_load(name, bytes):
@@ -335,13 +389,36 @@ BENCHES = [
     control("wgmma_wait", "ptx.wgmma.commit_group.sync.aligned; ptx.wgmma.wait_group.sync.aligned 0", threads=128),
     bulk_load("bulk_load", 512),
     bulk_load("bulk_load", 2048),
-    Bench("bulk_store", "copy", [], "ptx.@%mine cp.async.bulk.global.shared::cta.bulk_group [%ldata], [%sh + 1024], 512; ptx.cp.async.bulk.commit_group; ptx.cp.async.bulk.wait_group 0", setup=ONE, only="latency", n=4),
-    Bench("bulk_reduce", "copy", [], "ptx.@%mine cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%ldata], [%sh + 1024], 512; ptx.cp.async.bulk.commit_group; ptx.cp.async.bulk.wait_group 0", setup=ONE, only="latency", n=4),
+    bulk_copy("bulk_store", "cp.async.bulk.global.shared::cta.bulk_group", 512),
+    bulk_copy("bulk_store", "cp.async.bulk.global.shared::cta.bulk_group", 2048),
+    bulk_copy("bulk_reduce", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32", 512),
+    bulk_copy("bulk_reduce", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32", 2048),
+    tensor_load(512),
+    tensor_load(2048),
+    tensor_copy("tensor_store", "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group {box}, [%sh + 1024]", 512),
+    tensor_copy("tensor_store", "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group {box}, [%sh + 1024]", 2048),
+    tensor_copy("tensor_reduce", "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group {box}, [%sh + 1024]", 512),
+    tensor_copy("tensor_reduce", "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group {box}, [%sh + 1024]", 2048),
+    tensor_copy("tensor_prefetch", "cp.async.bulk.prefetch.tensor.2d.L2.global.tile {box}", 512, group=""),
+    memory("load_cluster", ["i32"], "{d} = ptx.ld.shared::cluster.b32 [{x}]", setup=CLUSTER, start="%far", chains=16, blocks=2, finish=TOGETHER),
+    memory("mbarrier_arrive_far:other", [], "ptx.mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%far + 4096]", setup=CLUSTER, only="latency", n=4, blocks=2, finish=TOGETHER),
+    control("barrier_cluster_wait:other", "ptx.barrier.cluster.arrive.aligned; ptx.barrier.cluster.wait.aligned", n=4, blocks=2, finish=TOGETHER),
+    control("barrier_cluster_arrive", "ptx.barrier.cluster.arrive.relaxed.aligned; ptx.barrier.cluster.wait.aligned", n=4, blocks=2, finish=TOGETHER),
+    Bench("texture", "texture", ["i32"], "{d}, {t}1, {t}2, {t}3 = ptx.tex.1d.v4.u32.s32 [%handle, {{{x}}}]", setup=OBJECTS, start="%zero", chains=8),
+    wmma("wmma_half", "m16n16k16", 8, 8, 8, "f32.f32"),
+    wmma("wmma_half:f16", "m16n16k16", 8, 8, 4, "f16.f16", "i32"),
+    wmma("wmma_half:bf16", "m16n16k16", 4, 4, 8, "f32.bf16.bf16.f32"),
+    wmma("wmma_tf32", "m16n16k8", 4, 4, 8, "f32.tf32.tf32.f32"),
+    wmma("wmma_double", "m8n8k4", 1, 1, 2, "f64.f64.f64.f64", "f64", "f64"),
+    wmma("wmma_integer", "m16n16k16", 2, 2, 8, "s32.s8.s8.s32", "i32"),
+    wmma("wmma_small", "m8n8k32", 1, 1, 2, "s32.s4.s4.s32", "i32"),
+    memory("wmma_load", ["i32"], "{d}, {t}1, {t}2, {t}3, {t}4, {t}5, {t}6, {t}7 = ptx.wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 [{x}], 16", setup=ROWS, start="%sh", n=8),
+    memory("wmma_store", [], "ptx.wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%sh], {{%a, %b, %a, %b}}, 16", only="latency"),
     Bench("bulk_prefetch", "copy", [], "ptx.@%mine cp.async.bulk.prefetch.L2.global [%ldata], 512", setup=ONE, only="latency", n=4),
     control("bulk_wait", "ptx.cp.async.bulk.commit_group; ptx.cp.async.bulk.wait_group 0"),
     control("bulk_commit", "ptx.cp.async.bulk.commit_group", after="  ptx.cp.async.bulk.wait_group 0"),
     control("barrier_cluster_wait", "ptx.barrier.cluster.arrive.aligned; ptx.barrier.cluster.wait.aligned", n=4),
-    memory("load_cluster", ["i32"], "{d} = ptx.ld.shared::cluster.b32 [{x}]", setup=FILL, start="%sh", chains=16),
+    memory("load_cluster:own", ["i32"], "{d} = ptx.ld.shared::cluster.b32 [{x}]", setup=FILL, start="%sh", chains=16),
     memory("prefetch", [], "ptx.prefetch.global.L2 [%own + {line}]", only="latency"),
     memory("mbarrier_arrive_far", [], "ptx.mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%sh]", setup=BARRIER, only="latency", n=4),
     Bench("double_compare:setp", "double", ["f64"], "{t}0 = ptx.setp.lt.f64 {x}, %da; {d} = ptx.selp.f64 {x}, %db, {t}0", minus=["integer"]),
@@ -368,14 +445,21 @@ def generate(options):
     print(f"{len(list(options.dir.glob('*.ptx')))} kernels, {failed} refused")
 
 
-def cycles(driver, path, buffers, threads):
+def put_objects(driver, data):
+    """Tensor maps and a texture of zeros, where OBJECTS looks for them."""
+    zeros = driver.buffer(1 << 16)
+    boxes = b"".join(driver.tensor_map(zeros, (32, 64), (32, rows)) for rows in (4, 16))
+    driver.write(data + 524288, boxes + struct.pack("Q", driver.texture(zeros, 4096)))
+
+
+def cycles(driver, path, buffers, bench):
     module = driver.module(path.read_text())
     function = driver.function(module, "k")
     out, data = buffers
     best = None
     for _ in range(REPEATS):
         values = [ctypes.c_uint64(out), ctypes.c_uint64(data), ctypes.c_int32(7), ctypes.c_int32(3), ctypes.c_int32(ITERATIONS), ctypes.c_int32(0)]
-        driver.launch(function, values, threads=threads)
+        driver.launch(function, values, threads=bench.threads, blocks=bench.blocks)
         (now,) = struct.unpack("q", driver.read(out, 8))
         best = now if best is None else min(best, now)
     driver.unload(module)
@@ -388,6 +472,7 @@ def run(options):
     driver = Driver()
     print(f"# {driver.name}, driver {driver.version}; one warp, {ITERATIONS} iterations, least of {REPEATS} launches")
     buffers = driver.buffer(1 << 16), driver.buffer(1 << 20)
+    put_objects(driver, buffers[1])
     found = {}
     print(f"# {'class':30} {'count':>5} {'latency':>8} {'interval':>8}")
     for index, bench in enumerate(BENCHES):
@@ -399,7 +484,7 @@ def run(options):
                 if this != kind or not path.exists():
                     continue
                 try:
-                    by_factor[factor] = cycles(driver, path, buffers, bench.threads)
+                    by_factor[factor] = cycles(driver, path, buffers, bench)
                     by_factor["n"] = n
                 except RuntimeError as error:
                     print(f"# {path.name}: {error}")
