@@ -533,7 +533,13 @@ impl<'a> Session<'a> {
 
     fn legalize(&mut self, module: &mut Module) -> Result<(), Stop> {
         let (target, version) = (self.options.target, self.options.ptx_version);
-        let result = self.step(pipeline::LEGALIZE, || ptxc_isel::legalize(module, target, version))?;
+        let mut remarks = self.options.remarks.then(Vec::new);
+        let legalize = || ptxc_isel::legalize_with_remarks(module, target, version, remarks.as_mut());
+        let result = self.step(pipeline::LEGALIZE, legalize)?;
+        for remark in remarks.into_iter().flatten() {
+            let function = module.funcs.get(remark.func).map_or("", |func| func.name.as_str());
+            self.remark(pipeline::LEGALIZE, remark.rule.name, function, remark.inst);
+        }
         if let Err(errors) = result {
             return Err(self.refuse(module, errors));
         }
@@ -544,7 +550,7 @@ impl<'a> Session<'a> {
     fn select(&mut self, module: &Module) -> Result<ptxc_mir::Module, Stop> {
         let target = self.options.target;
         let locations = self.options.debug_info != DebugInfo::None || self.options.remarks;
-        let options = ptxc_isel::Options { locations };
+        let options = ptxc_isel::Options { locations, ptx_version: self.options.ptx_version };
         let mut remarks = self.options.remarks.then(Vec::new);
         let select = || ptxc_isel::select_with_remarks(module, target, &options, remarks.as_mut());
         let result = self.step(pipeline::SELECT, select)?;
@@ -552,11 +558,10 @@ impl<'a> Session<'a> {
             let function = module.funcs.get(remark.func).map_or("", |func| func.name.as_str());
             self.remark(pipeline::SELECT, remark.rule.name, function, remark.inst);
         }
-        let mut machine = match result {
+        let machine = match result {
             Ok(machine) => machine,
             Err(errors) => return Err(self.refuse(module, errors)),
         };
-        machine.ptx_version = self.options.ptx_version;
         self.print_mir(pipeline::SELECT, &machine);
         if self.options.verify_each {
             self.verify_machine(pipeline::SELECT, &machine)?;

@@ -5,6 +5,7 @@
 //! in [`regs`], how parameters are passed in [`abi`]; nothing else decides either.
 
 pub mod abi;
+mod dialect;
 pub mod error;
 mod globals;
 pub mod legalize;
@@ -14,7 +15,7 @@ pub mod regs;
 pub mod rules;
 
 pub use error::SelectError;
-pub use legalize::legalize;
+pub use legalize::{legalize, legalize_with_remarks};
 pub use module::{select, select_with_remarks};
 
 /// What selection can be told besides the target.
@@ -22,4 +23,6 @@ pub use module::{select, select_with_remarks};
 pub struct Options {
     /// Keep source locations on machine instructions.
     pub locations: bool,
+    /// The newest version of PTX that may be written; `None`: every one.
+    pub ptx_version: Option<ptxc_targets::PtxVersion>,
 }

@@ -3,9 +3,10 @@
 use ptxc_ir::{FuncId, FuncKind, GlobalId, GlobalKind, Module};
 use ptxc_mir as mir;
 use ptxc_mir::SymId;
-use ptxc_targets::Target;
+use ptxc_targets::{Target, tok};
 
 use crate::abi;
+use crate::dialect::Dialect;
 use crate::error::SelectError;
 use crate::globals;
 use crate::lower::{self, Env, Selected};
@@ -71,12 +72,15 @@ pub fn select_with_remarks(
     mut remarks: Option<&mut Vec<Remark>>,
 ) -> Result<mir::Module, Vec<Error>> {
     let mut out = mir::Module::new(target);
+    out.ptx_version = options.ptx_version;
     let symbols = Symbols::new(module, &mut out.symbols);
     let mut errors = Vec::new();
     globals(module, &symbols, &mut out, &mut errors);
     out.files =
         module.files.iter().map(|(number, path)| mir::SourceFile { number: *number, path: path.clone() }).collect();
-    let env = Env { module, symbols: &symbols, target, options, remarks: remarks.is_some() };
+    let dialect = Dialect::new(target, options.ptx_version);
+    let mixed_sums = dialect.has_some_form(&[tok::ADD, tok::RN, tok::F32, tok::F16]);
+    let env = Env { module, symbols: &symbols, target, dialect, mixed_sums, options, remarks: remarks.is_some() };
     for (id, func) in module.funcs.iter() {
         let abi = abi::signature(module, &func.sig, func.kind);
         if let Some(message) = abi.refusal() {

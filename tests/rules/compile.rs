@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ptxc::ir::Module;
+use ptxc::targets::{PtxVersion, Target};
 use ptxc::{Options, compile_text};
 
 use crate::functions::File;
@@ -41,6 +42,12 @@ pub fn ptx(file: &File, text: &str) -> Result<String, String> {
     }
     let options = Options { passes: Some(file.passes.clone()), ..Options::new(file.target) };
     compile_text(&file.name, text, &options).map(|output| output.text).map_err(|errors| errors.to_string())
+}
+
+/// The PTX of a file for another target in a version of PTX, or why there is none.
+pub fn versioned(file: &File, target: Target, version: PtxVersion) -> Result<String, String> {
+    let options = Options { passes: Some(file.passes.clone()), ptx_version: Some(version), ..Options::new(target) };
+    compile_text(&file.name, &file.text, &options).map(|output| output.text).map_err(|errors| errors.to_string())
 }
 
 /// Reads a module.

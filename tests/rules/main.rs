@@ -16,6 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use functions::File;
+use ptxc::targets::{PtxVersion, Target};
 
 #[test]
 fn every_rule_is_applied_where_the_files_say_and_nowhere_else() {
@@ -103,4 +104,38 @@ fn what_rules_make_computes_the_same() {
     }
     println!("{tried} functions agree on {values} values with defined results, {exhaustive} of them on all there are");
     assert!(problems.is_empty(), "\n{problems}");
+}
+
+/// Rules and passes look for instructions that the target has in the version of PTX that is asked for: what has no rule of its
+/// own is refused (`isel/tests/versions.rs` says what that may be), and a function of the files is not.
+#[test]
+fn rules_write_what_the_version_of_ptx_has() {
+    let mut problems = BTreeSet::new();
+    for name in ["sm_75", "sm_80", "sm_90", "sm_100"] {
+        let target: Target = name.parse().unwrap();
+        let steps = [target.min_ptx(), "7.5".parse().unwrap(), "8.5".parse().unwrap()];
+        let mut versions: Vec<PtxVersion> = steps.into_iter().filter(|version| *version >= target.min_ptx()).collect();
+        versions.dedup();
+        for (version, file) in versions.iter().flat_map(|v| functions::all().into_iter().map(move |file| (*v, file))) {
+            // 128 bits at once have no substitute.
+            if file.legal || file.target < target || file.name == "whole.ir" {
+                continue;
+            }
+            let ptx = match compile::versioned(&file, target, version) {
+                Ok(ptx) => ptx,
+                Err(message) => {
+                    problems.extend(message.lines().map(|line| format!("{}: {target} {version}: {line}", file.name)));
+                    continue;
+                }
+            };
+            match ptxc_test_support::parse(&ptx, target) {
+                Ok(outcome) if outcome.cubin.is_none() && outcome.messages.contains("error") => {
+                    problems.insert(format!("{}: {target} {version}: {}", file.name, outcome.messages));
+                }
+                Ok(_) => {}
+                Err(error) => drop(problems.insert(format!("{}: {error}", file.name))),
+            }
+        }
+    }
+    assert!(problems.is_empty(), "\n{}", problems.into_iter().collect::<Vec<_>>().join("\n"));
 }

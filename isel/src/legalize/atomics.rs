@@ -8,6 +8,7 @@ use ptxc_ir::builder::Cursor;
 use ptxc_ir::{AtomicOp, Extra, Inst, IntCC, MemAttrs, Opcode, Ordering, Type, Value};
 use smallvec::SmallVec;
 
+use crate::rules::Pattern;
 use super::context::Context;
 
 /// Where an object lies within its word.
@@ -53,8 +54,10 @@ impl Context<'_> {
             return;
         }
         let bits = data.ty.bits();
-        if bits == 128 && !self.features.compare_exchange(128) {
-            self.error(format!("atomic {} on {} needs sm_90, target is {}", op.text(), data.ty, self.features.target));
+        if bits == 128
+            && let Some(why) = self.features.lacks_exchange_128()
+        {
+            self.error(format!("atomic {} on {}: {why}", op.text(), data.ty));
             return;
         }
         if bits < 32 && !self.features.compare_exchange(bits) {
@@ -66,6 +69,7 @@ impl Context<'_> {
 
     /// A subtraction adds the negated value.
     fn add_negated(&mut self, inst: Inst, attrs: MemAttrs, args: &[Value]) {
+        self.note(Pattern::LegalAtomicNegated);
         let data = self.func.dfg.insts[inst].clone();
         let mut operands: SmallVec<[Value; 4]> = SmallVec::from_slice(args);
         operands[1] = self.un(Opcode::Fneg, args[1]);
@@ -77,6 +81,7 @@ impl Context<'_> {
     /// An atomic operation on a vector is one on each element, in no order (PTX ISA 9.7.13.5): pairs of 16-bit lanes, or
     /// single lanes, one after the other.
     fn split_vector_atomic(&mut self, inst: Inst, op: AtomicOp, attrs: MemAttrs, args: &[Value]) {
+        self.note(Pattern::LegalAtomicSplit);
         let ty = self.ty(args[1]);
         let scalar = ty.scalar();
         let per = if scalar.bits() == 16 && ty.lanes().is_multiple_of(2) { 2 } else { 1 };
@@ -150,6 +155,7 @@ impl Context<'_> {
     }
 
     fn rmw_loop(&mut self, inst: Inst, op: AtomicOp, attrs: MemAttrs, ptr: Value, value: Value) {
+        self.note(Pattern::LegalAtomicLoop);
         let ty = self.ty(value);
         let int = Type::int(ty.bits());
         let Some(tail) = self.split_before(inst) else { return };
@@ -215,6 +221,7 @@ impl Context<'_> {
     }
 
     fn rmw_in_word(&mut self, inst: Inst, op: AtomicOp, attrs: MemAttrs, ptr: Value, value: Value) {
+        self.note(Pattern::LegalAtomicWord);
         let ty = self.ty(value);
         if matches!(op, AtomicOp::And | AtomicOp::Or | AtomicOp::Xor) {
             // Logic on the word leaves the bits beside the object alone.
@@ -251,13 +258,16 @@ impl Context<'_> {
         let bits = data.ty.bits();
         if bits < 32 && !self.features.compare_exchange(bits) {
             self.cmpxchg_in_word(inst, &args, attrs, failure);
-        } else if !self.features.compare_exchange(bits) {
-            self.error(format!("cmpxchg on {} needs sm_90, target is {}", data.ty, self.features.target));
+        } else if bits == 128
+            && let Some(why) = self.features.lacks_exchange_128()
+        {
+            self.error(format!("cmpxchg on {}: {why}", data.ty));
         }
     }
 
     /// The word is exchanged while its part compares equal; it is tried again when only the rest of it changed.
     fn cmpxchg_in_word(&mut self, inst: Inst, args: &[Value], attrs: MemAttrs, failure: Ordering) {
+        self.note(Pattern::LegalExchangeWord);
         let ty = self.ty(args[1]);
         let int = Type::int(ty.bits());
         let Some(tail) = self.split_before(inst) else { return };

@@ -11,6 +11,7 @@ use ptxc_ir::{ConstData, Inst, IntCC, Opcode, Type, Value};
 use ptxc_targets::tok;
 use smallvec::SmallVec;
 
+use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Parts, Repr, container, repr};
 
@@ -225,6 +226,7 @@ impl Context<'_> {
 
     /// Two to four bytes as an `i32`, by byte permutation.
     fn join_bytes(&mut self, pieces: &[Atom]) -> Value {
+        self.note(Pattern::LegalJoinBytes);
         let pairs: SmallVec<[Value; 2]> = pieces.chunks(2).map(|pair| self.join_two_bytes(pair)).collect();
         match pairs[..] {
             [low, high] => self.permute(low, high, 0x5410),
@@ -270,6 +272,7 @@ impl Context<'_> {
     }
 
     fn join_by_shifts(&mut self, pieces: &[Atom], bits: u32) -> Value {
+        self.note(Pattern::LegalJoinShifts);
         let ty = if bits <= 32 { Type::I32 } else { Type::I64 };
         let (mut at, mut result) = (0, self.imm(ty, 0));
         for piece in pieces {

@@ -10,6 +10,7 @@ use ptxc_targets::tok;
 use smallvec::SmallVec;
 
 use super::bits::BitString;
+use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::Parts;
 use super::short_pairs::PAIR;
@@ -78,7 +79,7 @@ impl Context<'_> {
     /// Of `umax(a, b) - umin(a, b)` on bytes the operands, where the target has the instruction for it.
     fn byte_difference(&self, op: Opcode, args: &[Value]) -> Option<[Value; 2]> {
         // From sm_110 on `ptxas` writes it in three instructions.
-        let has = (75..110).contains(&self.features.target.sm());
+        let has = (75..110).contains(&self.features.dialect.target.sm());
         if op != Opcode::Sub || !has {
             return None;
         }
@@ -89,6 +90,7 @@ impl Context<'_> {
     }
 
     fn absolute_difference(&mut self, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalBytesDistance);
         let zero = self.imm(Type::I32, 0);
         self.target_op(&[tok::VABSDIFF4, tok::U32, tok::U32, tok::U32], &[a, b, zero], Type::I32)
     }
@@ -98,12 +100,17 @@ impl Context<'_> {
         if self.features.byte_quads
             && let Some(toks) = quad_instruction(op)
         {
+            self.note(Pattern::LegalBytesQuad);
             return Some(self.target_op(toks, &[a, b], Type::I32));
         }
         Some(match op {
-            Opcode::And | Opcode::Or | Opcode::Xor => self.bin(op, a, b),
+            Opcode::And | Opcode::Or | Opcode::Xor => {
+                self.note(Pattern::LegalBytesLogic);
+                self.bin(op, a, b)
+            }
             // Without their upper bits the lanes of a sum carry nothing out; these are added without carry.
             Opcode::Add => {
+                self.note(Pattern::LegalBytesSum);
                 let (low_a, low_b) = (self.bin_imm(Opcode::And, a, all(0x7f)), self.bin_imm(Opcode::And, b, all(0x7f)));
                 let low = self.bin(Opcode::Add, low_a, low_b);
                 let differs = self.bin(Opcode::Xor, a, b);
@@ -112,6 +119,7 @@ impl Context<'_> {
             }
             // With its upper bits set a lane has enough to borrow from.
             Opcode::Sub => {
+                self.note(Pattern::LegalBytesSum);
                 let (low_a, low_b) = (self.bin_imm(Opcode::Or, a, all(0x80)), self.bin_imm(Opcode::And, b, all(0x7f)));
                 let low = self.bin(Opcode::Sub, low_a, low_b);
                 let differs = self.bin(Opcode::Xor, a, b);
@@ -130,6 +138,7 @@ impl Context<'_> {
     /// The byte on top decides between pairs, whatever stands below it: once for the odd bytes, once for the even ones
     /// moved up.
     fn byte_extreme(&mut self, op: Opcode, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalBytesExtreme);
         let pairs = |this: &mut Self, a: Value, b: Value| {
             let (a, b) = (this.word_pair(a), this.word_pair(b));
             let most = this.value(op, ptxc_ir::Flags::EMPTY, PAIR, &[a, b], ptxc_ir::Extra::None);
@@ -148,6 +157,10 @@ impl Context<'_> {
         if bits != amount * 0x0101_0101 || amount > 7 {
             return None;
         }
+        if op == Opcode::Ashr && !matches!(amount, 0 | 7) {
+            return None;
+        }
+        self.note(Pattern::LegalBytesShift);
         let k = i64::from(amount);
         Some(match op {
             _ if amount == 0 => a,
@@ -169,6 +182,7 @@ impl Context<'_> {
     pub fn convert_byte_words(&mut self, op: Opcode, value: Value, to: Type) -> Option<Parts> {
         let from = self.ty(value);
         if op == Opcode::Trunc && from.scalar() == Type::I16 && fills_words(to) {
+            self.note(Pattern::LegalBytesTruncated);
             let parts = self.parts_of(value);
             let mut string = BitString::default();
             for two in parts.chunks(2) {
@@ -188,6 +202,7 @@ impl Context<'_> {
             return None;
         }
         let words = self.words_of_bytes(value)?;
+        self.note(Pattern::LegalBytesExtended);
         let zero = self.imm(Type::I32, 0);
         let mut parts = Parts::new();
         for word in words {

@@ -22,6 +22,8 @@ use ptxc_ir::{Block, Extra, Function, FunctionBuilder, Inst, IntCC, Opcode, Targ
 use ptxc_targets::{Effects, Tok, tok};
 use smallvec::SmallVec;
 
+use crate::rules::Pattern;
+
 /// One limb of a chain.
 #[derive(Clone, Copy)]
 struct Link {
@@ -42,11 +44,11 @@ struct Chain {
     last: Option<Inst>,
 }
 
-/// Rewrites the chains of a function whose aliases are resolved. Tells whether there were any.
-pub(super) fn form_chains(func: &mut Function) -> bool {
+/// Rewrites the chains of a function whose aliases are resolved, and names them in `formed`.
+pub(super) fn form_chains(func: &mut Function, formed: &mut Vec<(Inst, Pattern)>) {
     let blocks: Vec<Block> = func.layout.blocks().collect();
     if !blocks.iter().any(|block| func.layout.insts(*block).any(|inst| is_flag_extension(func, inst))) {
-        return false;
+        return;
     }
     let users = Users::new(func, &blocks);
     let zeros = [func.dfg.bits(Type::I32, 0), func.dfg.bits(Type::I64, 0)];
@@ -58,10 +60,14 @@ pub(super) fn form_chains(func: &mut Function) -> bool {
         let chains = finder.chains();
         for chain in &chains {
             emit(func, chain);
+            let Some(first) = chain.links.first() else { continue };
+            formed.push((first.inst, if chain.out.is_some() { Pattern::CarryOut } else { Pattern::CarryChain }));
         }
         changed |= !chains.is_empty();
     }
-    changed
+    if changed {
+        super::cleanup::resolve_and_sweep(func);
+    }
 }
 
 /// `zext i1` to a limb.

@@ -16,6 +16,8 @@ use ptxc_ir::{Block, Flags, Function, FunctionBuilder, Inst, Opcode, TargetOp, T
 use ptxc_targets::{Tok, tok};
 use smallvec::SmallVec;
 
+use crate::rules::Pattern;
+
 /// A clamped word.
 #[derive(Clone, Copy)]
 struct Clamped {
@@ -45,8 +47,8 @@ struct Part {
     at: u32,
 }
 
-/// Rewrites what a function whose aliases are resolved puts together. Tells whether there was any.
-pub(super) fn form_clamped_packs(func: &mut Function) -> bool {
+/// Rewrites what a function whose aliases are resolved puts together, and names it in `formed`.
+pub(super) fn form_clamped_packs(func: &mut Function, formed: &mut Vec<(Inst, Pattern)>) {
     let blocks: Vec<Block> = func.layout.blocks().collect();
     let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(func.dfg.num_values());
     let mut roots: Vec<Inst> = Vec::new();
@@ -73,9 +75,12 @@ pub(super) fn form_clamped_packs(func: &mut Function) -> bool {
         let result = func.dfg.result(root, 0);
         func.dfg.alias(result, word);
         func.layout.remove_inst(root);
+        formed.push((root, Pattern::PackClamped));
         changed = true;
     }
-    changed
+    if changed {
+        super::cleanup::resolve_and_sweep(func);
+    }
 }
 
 struct Finder<'f> {

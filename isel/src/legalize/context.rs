@@ -16,6 +16,7 @@ use super::fold;
 use super::helpers::Helpers;
 use super::parts::PartMap;
 use crate::error::SelectError;
+use crate::rules::Pattern;
 
 /// One function being legalized, taken out of its module.
 pub(super) struct Context<'m> {
@@ -43,6 +44,8 @@ pub(super) struct Context<'m> {
     pub words: FxHashMap<Value, Value>,
     /// What the target cannot do.
     pub errors: Vec<SelectError>,
+    /// Expansions, with the instruction that each was of, where somebody wants to know.
+    pub expanded: Option<Vec<(Option<Inst>, Pattern)>>,
 }
 
 impl<'m> Context<'m> {
@@ -62,6 +65,7 @@ impl<'m> Context<'m> {
             extensions: FxHashMap::default(),
             words: FxHashMap::default(),
             errors: Vec::new(),
+            expanded: None,
         }
     }
 
@@ -79,6 +83,14 @@ impl<'m> Context<'m> {
             None => SelectError::item(&self.func.name, message),
         };
         self.errors.push(error);
+    }
+
+    /// Tells that the current instruction is expanded in this way, once.
+    pub fn note(&mut self, pattern: Pattern) {
+        let (Some(expanded), inst) = (&mut self.expanded, self.current) else { return };
+        if !expanded.iter().rev().take_while(|row| row.0 == inst).any(|row| row.1 == pattern) {
+            expanded.push((inst, pattern));
+        }
     }
 
     /// A builder at the cursor.

@@ -7,6 +7,7 @@ use ptxc_ir::builder::Cursor;
 use ptxc_ir::{Block, Extra, Flags, Inst, IntCC, Opcode, Shape, Type, Value};
 use smallvec::SmallVec;
 
+use crate::rules::Pattern;
 use super::context::Context;
 
 impl Context<'_> {
@@ -149,6 +150,7 @@ impl Context<'_> {
             return;
         }
         let Some(tail) = self.split_before(inst) else { return };
+        self.note(Pattern::LegalReduxLoop);
         let (looping, params) = self.block_before(tail, &[Type::I32, Type::I32]);
         let start = self.imm(Type::I32, identity);
         self.jump(looping, &[args[1], start]);

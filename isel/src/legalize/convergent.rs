@@ -6,6 +6,7 @@
 use ptxc_ir::{Extra, Flags, Inst, IntCC, Opcode, Type, Value};
 
 use super::bits::BitString;
+use crate::rules::Pattern;
 use super::context::Context;
 
 impl Context<'_> {
@@ -25,6 +26,7 @@ impl Context<'_> {
         let args = self.args(inst);
         let parts = self.parts_of(args[0]);
         let mut source = self.bits_of_parts(data.ty, &parts);
+        self.note(Pattern::LegalExchangeWords);
         let mut received = BitString::default();
         let mut in_range = None;
         let mut left = data.ty.bits();
@@ -59,6 +61,7 @@ impl Context<'_> {
         if matches!(data.ty, Type::I32 | Type::I64) {
             return;
         }
+        self.note(Pattern::LegalMatchPieces);
         let all = data.op == Opcode::MatchAll;
         let args = self.args(inst);
         let parts = self.parts_of(args[0]);
@@ -90,6 +93,7 @@ impl Context<'_> {
 
     /// `redux` over all 32 lanes, by exchanging with lanes further and further away.
     pub fn butterfly(&mut self, op: Opcode, value: Value, mask: Value) -> Value {
+        self.note(Pattern::LegalReduxButterfly);
         let mut acc = value;
         let clamp = self.imm(Type::I32, 31);
         for distance in [16, 8, 4, 2, 1] {
@@ -112,6 +116,7 @@ impl Context<'_> {
 
     /// `elect` where the target lacks it: the lowest lane of the mask, after all of them have arrived.
     pub fn elect_lowest(&mut self, inst: Inst) {
+        self.note(Pattern::LegalElectLowest);
         let mask = self.args(inst)[0];
         self.inst(Opcode::BarrierWarp, Flags::EMPTY, Type::INVALID, &[mask], Extra::None);
         let lowest = self.un(Opcode::Cttz, mask);

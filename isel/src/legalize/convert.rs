@@ -5,6 +5,7 @@
 
 use ptxc_ir::{Flags, FloatCC, FloatKind, Inst, IntCC, Opcode, Rounding, Type, Value};
 
+use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Lanes, Parts, container};
 use super::wide_int::Limbs;
@@ -78,6 +79,7 @@ impl Context<'_> {
         if !packed || lanes.len() < 2 {
             return None;
         }
+        self.note(Pattern::LegalPackedTruncation);
         let pair = to.scalar().with_lanes(2);
         let mut parts = Parts::new();
         for lanes in lanes.chunks(2) {
@@ -163,6 +165,7 @@ impl Context<'_> {
 
     /// A float as a 128-bit integer, toward zero unless a rounding mode is given.
     fn float_to_wide(&mut self, signed: bool, sat: bool, flags: Flags, bits: u32, from: Type, value: Value) -> Limbs {
+        self.note(Pattern::LegalFloatToWide);
         let mut value = value;
         let mut ty = from;
         if matches!(ty, Type::F16 | Type::BF16) {
@@ -218,6 +221,7 @@ impl Context<'_> {
 
     /// A 128-bit integer as a float, rounded once.
     fn wide_to_float(&mut self, signed: bool, flags: Flags, limbs: Limbs, to: Type) -> Value {
+        self.note(Pattern::LegalWideToFloat);
         if !signed {
             return self.magnitude_to_float(flags, limbs, to);
         }

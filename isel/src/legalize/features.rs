@@ -7,13 +7,15 @@
 use std::sync::OnceLock;
 
 use ptxc_ir::{AtomicOp, Flags, FloatKind, Opcode, Scalar, Space, Type};
-use ptxc_targets::{PtxVersion, RegType, Shape, Target, Tok, resolve};
+use ptxc_targets::{PtxVersion, RegType, Shape, Target};
+
+use crate::dialect::Dialect;
 
 /// The capabilities of a target that legalization depends on, with the section of the PTX ISA.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Features {
-    /// The target.
-    pub target: Target,
+    /// The target and the newest version of PTX.
+    pub dialect: Dialect,
     /// f16 arithmetic and comparison (9.7.4).
     pub f16: bool,
     /// `fma.rn.bf16`, `min`, `max`, `neg`, `abs` on bf16, `cvt` from f32 to bf16 (9.7.4.4, 9.7.9.22).
@@ -48,6 +50,8 @@ pub(super) struct Features {
     pub atomic_vectors: bool,
     /// `atom.cas.b128`.
     pub atomic128: bool,
+    /// `abs.f16`.
+    pub half_abs: bool,
     /// Pairs of 8-bit floats (`cvt…e4m3x2`, 9.7.9.22).
     pub fp8: bool,
     /// Pairs of 6- and 4-bit floats and `ue8m0`.
@@ -66,65 +70,63 @@ const LONG: Shape = Shape::Register(RegType::B64);
 /// `[%rd]`
 const AT: [Shape; 2] = [Shape::Address(1), LONG];
 
-/// The version of PTX that has this mnemonic with these operands for the target, if the instruction table has it.
-fn needs(target: Target, mnemonic: &str, operands: &[Shape]) -> Option<PtxVersion> {
-    let toks: Option<Vec<Tok>> = mnemonic.split('.').map(Tok::from_text).collect();
-    toks.and_then(|toks| resolve(&toks, operands).ok()).and_then(|form| form.requirement(target).ok())
-}
-
-/// Whether the target has it.
-fn has(target: Target, mnemonic: &str, operands: &[Shape]) -> bool {
-    needs(target, mnemonic, operands).is_some()
-}
-
 impl Features {
-    /// The row of a target. No version of PTX later than `newest` is used where there is another way to the same result;
-    /// what has no other way is there all the same, and is refused by its name when it is written.
+    /// The row of a target and the newest version of PTX that may be written for it.
     pub fn new(target: Target, newest: Option<PtxVersion>) -> Features {
         static ROWS: OnceLock<Vec<OnceLock<Features>>> = OnceLock::new();
         let versions = PtxVersion::ALL.len();
-        let newest = newest.unwrap_or(PtxVersion::MAX);
+        let dialect = Dialect::new(target, newest);
         let rows = ROWS.get_or_init(|| (0..Target::ALL.len() * versions).map(|_| OnceLock::new()).collect());
-        let column = PtxVersion::ALL.iter().position(|version| *version == newest);
+        let column = PtxVersion::ALL.iter().position(|version| *version == dialect.newest);
         match column.and_then(|column| rows.get(target.index() * versions + column)) {
-            Some(row) => *row.get_or_init(|| Features::ask(target, newest)),
-            None => Features::ask(target, newest),
+            Some(row) => *row.get_or_init(|| Features::ask(dialect)),
+            None => Features::ask(dialect),
         }
     }
 
     /// Asks the instruction table, with one instruction that stands for each group.
-    fn ask(target: Target, newest: PtxVersion) -> Features {
-        let may_write = |mnemonic: &str, operands: &[Shape]| {
-            needs(target, mnemonic, operands).is_some_and(|version| version <= newest)
-        };
-        let exchange = |mnemonic: &str, ty: Shape| has(target, mnemonic, &[ty, AT[0], AT[1], ty, ty]);
-        let add = |mnemonic: &str, ty: Shape| has(target, mnemonic, &[ty, AT[0], AT[1], ty]);
+    fn ask(dialect: Dialect) -> Features {
+        let has = |mnemonic: &str, operands: &[Shape]| dialect.has(mnemonic, operands);
+        let exchange = |mnemonic: &str, ty: Shape| has(mnemonic, &[ty, AT[0], AT[1], ty, ty]);
+        let add = |mnemonic: &str, ty: Shape| has(mnemonic, &[ty, AT[0], AT[1], ty]);
         Features {
-            target,
-            f16: has(target, "add.f16", &[HALF; 3]),
-            bf16_fma: has(target, "fma.rn.bf16", &[HALF; 4]),
-            bf16: has(target, "add.bf16", &[HALF; 3]),
-            half_min_max: has(target, "min.f16", &[HALF; 3]),
-            f32x2: crate::regs::has_f32x2(target),
-            short_pairs: may_write("add.u16x2", &[WORD; 3]),
-            byte_quads: may_write("add.u8x4", &[WORD; 3]),
-            carryless: may_write("clmad.lo.u64", &[LONG; 4]),
-            half_approx: has(target, "ex2.approx.f16", &[HALF; 2]),
+            dialect,
+            f16: has("add.f16", &[HALF; 3]),
+            bf16_fma: has("fma.rn.bf16", &[HALF; 4]),
+            bf16: has("add.bf16", &[HALF; 3]),
+            half_min_max: has("min.f16", &[HALF; 3]),
+            f32x2: crate::regs::has_f32x2(dialect.target),
+            short_pairs: has("add.u16x2", &[WORD; 3]),
+            byte_quads: has("add.u8x4", &[WORD; 3]),
+            carryless: has("clmad.lo.u64", &[LONG; 4]),
+            half_approx: has("ex2.approx.f16", &[HALF; 2]),
             // No instruction tells: `ptxas` takes such code for every target.
-            independent_threads: target.sm() >= 70,
-            redux: has(target, "redux.sync.add.s32", &[WORD; 3]),
-            elect: has(target, "elect.sync", &[Shape::Pair, WORD, Shape::Register(RegType::Pred), WORD]),
+            independent_threads: dialect.target.sm() >= 70,
+            redux: has("redux.sync.add.s32", &[WORD; 3]),
+            elect: has("elect.sync", &[Shape::Pair, WORD, Shape::Register(RegType::Pred), WORD]),
             atomic16: exchange("atom.cas.b16", HALF),
             atomic_f64: add("atom.add.f64", LONG),
             atomic_bf16: add("atom.add.noftz.bf16", HALF),
-            atomic_vectors: has(target, "red.global.add.v2.f32", &[AT[0], AT[1], Shape::Vector(2), WORD, WORD]),
+            atomic_vectors: has("red.global.add.v2.f32", &[AT[0], AT[1], Shape::Vector(2), WORD, WORD]),
             atomic128: exchange("atom.cas.b128", Shape::Register(RegType::B128)),
-            fp8: has(target, "cvt.rn.satfinite.e4m3x2.f32", &[HALF, WORD, WORD]),
-            fp4: has(target, "cvt.rn.satfinite.e2m3x2.f32", &[HALF, WORD, WORD]),
-            fp8_from_bf16: has(target, "cvt.rn.satfinite.e4m3x2.bf16x2", &[HALF, WORD]),
-            saturated_packs: may_write("cvt.pack.sat.u8.s32.b32", &[WORD; 4]),
-            wide_memory: target.has_256_bit_memory(),
+            half_abs: has("abs.f16", &[HALF; 2]),
+            fp8: has("cvt.rn.satfinite.e4m3x2.f32", &[HALF, WORD, WORD]),
+            fp4: has("cvt.rn.satfinite.e2m3x2.f32", &[HALF, WORD, WORD]),
+            fp8_from_bf16: has("cvt.rn.satfinite.e4m3x2.bf16x2", &[HALF, WORD]),
+            saturated_packs: has("cvt.pack.sat.u8.s32.b32", &[WORD; 4]),
+            wide_memory: has("ld.global.v4.b64", &[Shape::Vector(4), LONG, LONG, LONG, LONG, AT[0], AT[1]]),
         }
+    }
+
+    /// Why no load or store of 128 bits is atomic as a whole (9.7.9.8).
+    pub fn lacks_whole_128(&self) -> Option<String> {
+        self.dialect.lacks("ld.relaxed.gpu.b128", &[Shape::Register(RegType::B128), AT[0], AT[1]])
+    }
+
+    /// Why there is no exchange of 128 bits (9.7.14.5).
+    pub fn lacks_exchange_128(&self) -> Option<String> {
+        let whole = Shape::Register(RegType::B128);
+        self.dialect.lacks("atom.cas.b128", &[whole, AT[0], AT[1], whole, whole])
     }
 
     /// Whether a value of this type lies in registers as it is, without being taken apart: a legal scalar other than
@@ -188,7 +190,8 @@ impl Features {
         let nearest = flags.rounding() == ptxc_ir::Rounding::Nearest;
         let flushes = flags.contains(Flags::FTZ);
         match op {
-            Fneg | Fabs => self.f16 || !flags.contains(Flags::FTZ),
+            Fneg => self.f16 || !flags.contains(Flags::FTZ),
+            Fabs => self.half_abs || !flags.contains(Flags::FTZ),
             Copysign => true,
             Fma if flags.contains(Flags::RELU) => nearest && self.half_min_max && !flags.contains(Flags::SAT),
             Fadd | Fsub | Fmul | Fma => self.f16 && nearest,

@@ -2,6 +2,7 @@
 
 use ptxc_ir::{Extra, Flags, FloatCC, Inst, IntCC, Opcode, Type, Value};
 
+use crate::rules::Pattern;
 use super::context::Context;
 
 /// Classes by magnitude, from zero upward, and the bits of the mask that name each: negative, positive.
@@ -10,6 +11,7 @@ const CLASSES: [(u64, u64); 6] = [(5, 6), (4, 7), (3, 8), (2, 9), (0, 0), (1, 1)
 impl Context<'_> {
     /// Replaces `fclass`: intervals of the magnitude are accepted for either sign, then each sign.
     pub fn expand_float_class(&mut self, inst: Inst) {
+        self.note(Pattern::LegalFloatClass);
         let data = self.func.dfg.insts[inst].clone();
         let Extra::Imm(mask) = data.extra else { return };
         let value = self.args(inst)[0];

@@ -8,6 +8,7 @@
 use ptxc_ir::{Extra, Flags, FloatCC, Inst, IntCC, Opcode, Rounding, Type, Value};
 use ptxc_targets::{Tok, tok};
 
+use crate::rules::Pattern;
 use super::context::Context;
 use super::helpers::Helper;
 
@@ -51,11 +52,13 @@ impl Context<'_> {
             Opcode::Fminimum | Opcode::Fmaximum => {
                 let plain = if op == Opcode::Fminimum { Opcode::Fmin } else { Opcode::Fmax };
                 let r = self.bin_flags(plain, flags, args[0], args[1]);
+                self.note(Pattern::LegalNanWins);
                 let unordered = self.fcmp(FloatCC::Uno, Flags::EMPTY, args[0], args[1]);
                 let nan = self.bits(ty, if ty == Type::F32 { 0x7fff_ffff } else { 0x7ff8_0000_0000_0000 });
                 self.select(unordered, nan, r)
             }
             Opcode::Frsqrt => {
+                self.note(Pattern::LegalRsqrt);
                 let root = self.un_flags(Opcode::Fsqrt, flags, args[0]);
                 self.un_flags(Opcode::Frcp, flags, root)
             }
@@ -83,6 +86,7 @@ impl Context<'_> {
 
     /// Zero for negative numbers and −0; NaN stays.
     fn positive_part(&mut self, value: Value) -> Value {
+        self.note(Pattern::LegalRelu);
         let ty = self.ty(value);
         let zero = self.bits(ty, 0);
         let negative = self.fcmp(FloatCC::Ole, Flags::EMPTY, value, zero);
@@ -90,6 +94,7 @@ impl Context<'_> {
     }
 
     fn remainder(&mut self, flags: Flags, ty: Type, x: Value, y: Value) -> Value {
+        self.note(Pattern::LegalRemainder);
         if flags.contains(Flags::AFN) {
             let quotient = self.bin_flags(Opcode::Fdiv, flags, x, y);
             let whole = self.un(Opcode::Ftrunc, quotient);
@@ -102,6 +107,7 @@ impl Context<'_> {
 
     /// Toward zero, then one away from zero when the fraction is a half or more; the fraction is exact.
     fn round_half_away(&mut self, flags: Flags, x: Value) -> Value {
+        self.note(Pattern::LegalRoundAway);
         let ty = self.ty(x);
         let whole = self.un_flags(Opcode::Ftrunc, flags, x);
         let fraction = self.bin_flags(Opcode::Fsub, Flags::EMPTY, x, whole);
@@ -117,6 +123,7 @@ impl Context<'_> {
 
     /// 1 − 2 / (2^(2x·log2 e) + 1), under `afn`.
     fn approximate_tanh(&mut self, flags: Flags, x: Value) -> Value {
+        self.note(Pattern::LegalTanh);
         let constant = |this: &mut Self, k: f32| this.bits(Type::F32, u128::from(k.to_bits()));
         let (factor, one, two) =
             (constant(self, 2.0 * std::f32::consts::LOG2_E), constant(self, 1.0), constant(self, -2.0));
@@ -134,6 +141,7 @@ impl Context<'_> {
 
     /// Subnormal f16 numbers, given in f32, become zero of the same sign.
     fn flush_half(&mut self, value: Value) -> Value {
+        self.note(Pattern::LegalFlushHalf);
         let magnitude = self.un(Opcode::Fabs, value);
         let least = self.bits(Type::F32, super::convert::power_of_two(Type::F32, -14));
         let small = self.fcmp(FloatCC::Olt, Flags::EMPTY, magnitude, least);
@@ -156,6 +164,7 @@ impl Context<'_> {
         if op == Opcode::Fma && !flags.contains(Flags::FTZ) {
             return self.half_fma(flags, ty, args);
         }
+        self.note(Pattern::LegalHalfBySingle);
         let flush = flags.contains(Flags::FTZ) && ty == Type::F16;
         let flags = if ty == Type::F16 { flags.without(Flags::FTZ) } else { flags };
         let mut singles: smallvec::SmallVec<[Value; 3]> = args.iter().map(|v| self.as_single(*v)).collect();
@@ -174,6 +183,7 @@ impl Context<'_> {
 
     /// Sums and products as fused multiply-adds with 1, −1 and −0, which leave value and sign of zero as they are.
     fn bf16_by_fma(&mut self, op: Opcode, flags: Flags, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalBf16ByFma);
         let constant = |this: &mut Self, bits: u128| this.bits(Type::BF16, bits);
         match op {
             Opcode::Fadd => {
@@ -192,6 +202,7 @@ impl Context<'_> {
     }
 
     fn half_fma(&mut self, flags: Flags, ty: Type, args: &[Value]) -> Value {
+        self.note(Pattern::LegalHalfFma);
         if flags.contains(Flags::RELU) || flags.contains(Flags::SAT) {
             let plain = flags.without(Flags::RELU | Flags::SAT);
             let r = self.tern(Opcode::Fma, plain, args[0], args[1], args[2]);
@@ -219,6 +230,7 @@ impl Context<'_> {
 
     /// A result rounded to odd, from the three directed roundings: inexact results end in a set bit.
     fn rounded_to_odd(&mut self, toward_zero: Value, down: Value, up: Value) -> Value {
+        self.note(Pattern::LegalRoundToOdd);
         let ty = self.ty(toward_zero);
         let int = Type::int(ty.bits());
         let [bits, down, up] = [toward_zero, down, up].map(|v| self.bitcast(v, int));
@@ -237,6 +249,7 @@ impl Context<'_> {
 
     /// Replaces a comparison.
     pub fn expand_float_compare(&mut self, inst: Inst) {
+        self.note(Pattern::LegalFloatCompare);
         let data = self.func.dfg.insts[inst].clone();
         let Extra::FloatCC(cc) = data.extra else { return };
         let args = self.args(inst);
@@ -324,6 +337,7 @@ impl Context<'_> {
             return self.conv_flags(Opcode::Fptrunc, flags.without(Flags::RELU), value, to);
         }
         if flags.contains(Flags::SAT) {
+            self.note(Pattern::LegalSaturate);
             let (zero, one) = (self.bits(from, 0), self.bits(from, super::convert::power_of_two(from, 0)));
             let low = self.bin_flags(Opcode::Fmax, Flags::EMPTY, value, zero);
             let value = self.bin_flags(Opcode::Fmin, Flags::EMPTY, low, one);
@@ -350,6 +364,7 @@ impl Context<'_> {
 
     /// An f32 rounded so that its low `drop` bits are zero, as bf16 or tf32.
     fn round_bits(&mut self, value: Value, rounding: Flags, drop: u32, to: Type) -> Value {
+        self.note(Pattern::LegalRoundBits);
         let bits = self.bitcast(value, Type::I32);
         let below = (1i64 << drop) - 1;
         let increment = match rounding.rounding() {
@@ -382,6 +397,7 @@ impl Context<'_> {
     /// `cvt` clamps by itself; NaN, for which it gives other values where f64 or 64 bits take part (PTX ISA 9.7.9.22),
     /// is set to 0.
     fn saturating_convert(&mut self, op: Opcode, flags: Flags, value: Value, to: Type) -> Value {
+        self.note(Pattern::LegalConvertSaturating);
         let from = self.ty(value);
         let signed = op == Opcode::FptosiSat;
         let round = match flags.explicit_rounding() {
@@ -411,6 +427,7 @@ impl Context<'_> {
 
     /// Through f32 rounded to odd, which is wide enough to round to bf16 from.
     fn integer_to_bf16(&mut self, op: Opcode, flags: Flags, value: Value) -> Value {
+        self.note(Pattern::LegalIntegerToBf16);
         let rounding = rounding_flags(flags);
         let single = if flags.rounding() == Rounding::Nearest {
             let [zero, down, up] =

@@ -5,6 +5,7 @@
 
 use ptxc_ir::{Flags, Inst, IntCC, Opcode, Shape, Type, Value};
 
+use crate::rules::Pattern;
 use super::context::Context;
 
 impl Context<'_> {
@@ -29,6 +30,7 @@ impl Context<'_> {
 
     /// A 16-bit operation in 32 bits.
     fn expand_short(&mut self, op: Opcode, args: &[Value]) -> Value {
+        self.note(Pattern::LegalShort);
         let wide: smallvec::SmallVec<[Value; 3]> = args.iter().map(|v| self.resize(*v, Type::I32)).collect();
         for value in &wide {
             self.fits_unsigned(*value, 16);
@@ -44,6 +46,7 @@ impl Context<'_> {
 
     /// A 64-bit funnel shift by two 32-bit ones on the three words that can reach the result.
     fn funnel64(&mut self, op: Opcode, a: Value, b: Value, amount: Value) -> Value {
+        self.note(Pattern::LegalFunnel64);
         let word = |this: &mut Self, value: Value| -> (Value, Value) {
             let shifted = this.bin_imm(Opcode::Lshr, value, 32);
             if this.func.dfg.as_bits(value).is_some() {
@@ -84,6 +87,7 @@ impl Context<'_> {
     /// Product without carries of 32 or 64 bits: in 64 where the target has it, else a copy of one factor for each bit of
     /// the other.
     fn carryless_product(&mut self, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalCarryless);
         let ty = self.ty(a);
         if self.features.carryless && ty == Type::I32 {
             let (a, b) = (self.conv(Opcode::Zext, a, Type::I64), self.conv(Opcode::Zext, b, Type::I64));
@@ -120,6 +124,7 @@ impl Context<'_> {
     }
 
     fn expand_saturating(&mut self, op: Opcode, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalSaturating);
         let ty = self.ty(a);
         let bits = ty.bits();
         let most = self.bits(ty, (1u128 << (bits - 1)) - 1);
@@ -169,6 +174,7 @@ impl Context<'_> {
 
     /// Replaces an operation that reports overflow.
     pub fn expand_overflow(&mut self, inst: Inst) {
+        self.note(Pattern::LegalOverflow);
         let data = self.func.dfg.insts[inst].clone();
         let args = self.args(inst);
         let (a, b) = (args[0], args[1]);

@@ -9,6 +9,7 @@ use ptxc_ir::{Extra, Inst, MemAttrs, Opcode, Ordering, Space, Type, Value};
 use smallvec::SmallVec;
 
 use super::bits::BitString;
+use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Parts, Repr, lane_type, repr};
 
@@ -84,8 +85,10 @@ impl Context<'_> {
             self.error(format!("atomic {what} of {ty} needs an alignment of {size}, has {}", attrs.align()));
             return None;
         }
-        if size == 16 && !self.features.atomic16 {
-            self.error(format!("atomic {what} of {ty} needs sm_70, target is {}", self.features.target));
+        if size == 16
+            && let Some(why) = self.features.lacks_whole_128()
+        {
+            self.error(format!("atomic {what} of {ty}: {why}"));
             return None;
         }
         Some(Type::int(size as u32 * 8))
@@ -136,6 +139,9 @@ impl Context<'_> {
     /// Loads the parts of a value, piece by piece.
     pub fn load_parts(&mut self, ty: Type, ptr: Value, policy: Option<Value>, attrs: MemAttrs) -> Parts {
         let pieces = plan(ty.size(), attrs.align(), self.unit(ty), self.widest(ptr));
+        if pieces.len() > 1 {
+            self.note(Pattern::LegalPieces);
+        }
         let element = self.plain_element(ty, &pieces);
         let mut string = BitString::default();
         let mut plain = Parts::new();
@@ -263,6 +269,9 @@ impl Context<'_> {
 
     fn store_parts(&mut self, ty: Type, parts: &[Value], ptr: Value, policy: Option<Value>, attrs: MemAttrs) {
         let pieces = plan(ty.size(), attrs.align(), self.unit(ty), self.widest(ptr));
+        if pieces.len() > 1 {
+            self.note(Pattern::LegalPieces);
+        }
         let element = self.plain_element(ty, &pieces);
         let mut string = if element.is_some() { BitString::default() } else { self.memory_bits(ty, parts) };
         let mut plain = parts.iter();

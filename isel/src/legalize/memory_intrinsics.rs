@@ -7,6 +7,7 @@ use ptxc_ir::builder::Cursor;
 use ptxc_ir::{Extra, Inst, IntCC, MemAttrs, Opcode, Space, Type, Value};
 use smallvec::SmallVec;
 
+use crate::rules::Pattern;
 use super::context::Context;
 use super::memory::{Piece, plan};
 
@@ -88,6 +89,7 @@ impl Context<'_> {
     }
 
     fn straight(&mut self, job: &Job, pieces: &[Piece], batch: usize) {
+        self.note(Pattern::LegalCopyStraight);
         for pieces in pieces.chunks(batch) {
             let values: SmallVec<[Value; 16]> = pieces.iter().map(|p| self.job_load(job, *p, None)).collect();
             for (piece, value) in pieces.iter().zip(values) {
@@ -134,6 +136,7 @@ impl Context<'_> {
     }
 
     fn looped(&mut self, inst: Inst, job: &Job, length: Value, constant: Option<u64>, overlaps: bool) {
+        self.note(Pattern::LegalCopyLoop);
         let Some(tail) = self.split_before(inst) else { return };
         let length = self.conv(Opcode::Zext, length, Type::I64);
         let wide = plan(16, job.align(), 8, 16)[0];

@@ -44,10 +44,11 @@ mod vectors;
 mod wide_int;
 
 use cranelift_entity::EntityRef;
-use ptxc_ir::{Flags, FuncId, FuncKind, Function, Module, Opcode, Signature, Type};
+use ptxc_ir::{Flags, FuncId, FuncKind, Function, Inst, Module, Opcode, Signature, Type};
 use ptxc_targets::{PtxVersion, Target};
 
 use crate::error::SelectError;
+use crate::rules::{Pattern, Remark};
 use context::Context;
 use features::Features;
 use helpers::Helpers;
@@ -70,6 +71,19 @@ pub fn has_operation(target: Target, newest: Option<PtxVersion>, op: Opcode, fla
 /// # Errors
 /// What the target cannot do at all, one error per place.
 pub fn legalize(module: &mut Module, target: Target, newest: Option<PtxVersion>) -> Result<(), Vec<SelectError>> {
+    legalize_with_remarks(module, target, newest, None)
+}
+
+/// [`legalize`] that tells how it expanded which instruction, by the names of [`crate::rules`].
+///
+/// # Errors
+/// As [`legalize`].
+pub fn legalize_with_remarks(
+    module: &mut Module,
+    target: Target,
+    newest: Option<PtxVersion>,
+    mut remarks: Option<&mut Vec<Remark>>,
+) -> Result<(), Vec<SelectError>> {
     let features = Features::new(target, newest);
     legalize_signatures(module);
     let mut helpers = Helpers::default();
@@ -84,9 +98,13 @@ pub fn legalize(module: &mut Module, target: Target, newest: Option<PtxVersion>)
         }
         let placeholder = Function::new(String::new(), FuncKind::Func, Signature::default());
         let func = std::mem::replace(&mut module.funcs[id], placeholder);
-        let (func, found) = legalize_function(module, func, features, &mut helpers);
+        let Legalized { func, errors: found, expanded } =
+            legalize_function(module, func, features, &mut helpers, remarks.is_some());
         module.funcs[id] = func;
         errors.extend(found);
+        if let Some(remarks) = &mut remarks {
+            remarks.extend(expanded.iter().map(|(inst, row)| Remark { func: id, inst: *inst, rule: row.rule() }));
+        }
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
@@ -104,26 +122,38 @@ fn legalize_signatures(module: &mut Module) {
     }
 }
 
+/// What became of a function.
+struct Legalized {
+    func: Function,
+    errors: Vec<SelectError>,
+    expanded: Vec<(Option<Inst>, Pattern)>,
+}
+
 fn legalize_function(
     module: &mut Module,
     func: Function,
     features: Features,
     helpers: &mut Helpers,
-) -> (Function, Vec<SelectError>) {
+    remarks: bool,
+) -> Legalized {
     let refused = if features.independent_threads { Vec::new() } else { divergence::divergent_barriers(module, &func) };
     let mut context = Context::new(module, func, features, helpers);
     context.errors.extend(refused);
+    context.expanded = remarks.then(Vec::new);
     context.expand_control();
     let order = cleanup::reverse_postorder(&context.func);
     cleanup::remove_unreachable(&mut context.func, &order);
     context.legalize_types(&order);
     context.legalize_operations();
     cleanup::resolve_and_sweep(&mut context.func);
-    if features.saturated_packs && clamped_packs::form_clamped_packs(&mut context.func) {
-        cleanup::resolve_and_sweep(&mut context.func);
+    let mut formed: Vec<(Inst, Pattern)> = Vec::new();
+    if features.saturated_packs {
+        clamped_packs::form_clamped_packs(&mut context.func, &mut formed);
     }
-    if carry::form_chains(&mut context.func) {
-        cleanup::resolve_and_sweep(&mut context.func);
+    carry::form_chains(&mut context.func, &mut formed);
+    let mut expanded = context.expanded.unwrap_or_default();
+    if remarks {
+        expanded.extend(formed.into_iter().map(|(inst, pattern)| (Some(inst), pattern)));
     }
-    (context.func, context.errors)
+    Legalized { func: context.func, errors: context.errors, expanded }
 }

@@ -8,6 +8,7 @@
 use ptxc_ir::{Flags, FloatCC, FloatKind, IntCC, Opcode, Rounding, Type, Value};
 use ptxc_targets::tok;
 
+use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Lanes};
 
@@ -83,6 +84,7 @@ impl Context<'_> {
 
     /// Lanes of f32, f16 or bf16 two at a time by the packed conversion.
     fn truncate_pairs(&mut self, op: Opcode, flags: Flags, from: Type, to: Type, lanes: &[Lane]) -> Lanes {
+        self.note(Pattern::LegalNarrowPairs);
         let mut result = Lanes::new();
         for pair in lanes.chunks(2) {
             let second = pair.get(1).map_or_else(|| self.bits(from, 0), |lane| lane.lo);
@@ -101,6 +103,7 @@ impl Context<'_> {
 
     /// Lanes of f32 as e2m1, of which two lie in a byte, the first in the low bits.
     fn truncate_to_nibbles(&mut self, flags: Flags, lanes: &[Lane]) -> Lanes {
+        self.note(Pattern::LegalNarrowNibbles);
         let mut toks = vec![tok::CVT, tok::RN, tok::SATFINITE];
         toks.extend(flags.contains(Flags::RELU).then_some(tok::RELU));
         toks.extend([tok::E2M1X2, tok::F32]);
@@ -189,6 +192,7 @@ impl Context<'_> {
 
     /// Two codes of e2m1 as a pair of f16.
     fn extend_nibbles(&mut self, low: Value, high: Option<Value>) -> Value {
+        self.note(Pattern::LegalExtendNibbles);
         let low = self.zero_extended(low, 4);
         let both = match high {
             Some(high) => {
@@ -203,6 +207,7 @@ impl Context<'_> {
 
     /// Scale factors as bf16, which holds them exactly, or f32.
     fn extend_scales(&mut self, to: Type, lanes: &[Lane]) -> Lanes {
+        self.note(Pattern::LegalExtendScales);
         let from = Type::float(FloatKind::Ue8m0);
         let mut result = Lanes::new();
         for pair in lanes.chunks(2) {
@@ -237,6 +242,7 @@ impl Context<'_> {
 
     /// The code of an f32, in an `i32` container.
     fn encode(&mut self, flags: Flags, to: Type, single: Value) -> Value {
+        self.note(Pattern::LegalEncode);
         let bits = self.bitcast(single, Type::I32);
         let magnitude = self.bin_imm(Opcode::And, bits, 0x7fff_ffff);
         let Some(layout) = to.float_kind().and_then(layout) else {
@@ -322,6 +328,7 @@ impl Context<'_> {
 
     /// The f32 of a code in a container.
     fn decode(&mut self, from: Type, code: Value) -> Value {
+        self.note(Pattern::LegalDecode);
         let Some(layout) = from.float_kind().and_then(layout) else {
             return self.decode_exponent(code);
         };

@@ -6,6 +6,7 @@
 
 use ptxc_ir::{IntCC, Opcode, Type, Value};
 
+use crate::rules::Pattern;
 use super::context::Context;
 
 impl Context<'_> {
@@ -15,6 +16,7 @@ impl Context<'_> {
 
     /// A one-operand operation.
     pub fn narrow_unary(&mut self, op: Opcode, bits: u32, a: Value) -> Value {
+        self.note(Pattern::LegalNarrowUnary);
         let ty = self.ty(a);
         let spare = i64::from(ty.bits() - bits);
         match op {
@@ -52,6 +54,7 @@ impl Context<'_> {
 
     /// A two-operand operation.
     pub fn narrow_binary(&mut self, op: Opcode, bits: u32, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalNarrowBinary);
         match op {
             Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Clmul | Opcode::And | Opcode::Or | Opcode::Xor => {
                 let r = self.bin(op, a, b);
@@ -102,6 +105,7 @@ impl Context<'_> {
     }
 
     fn narrow_high_product(&mut self, signed: bool, bits: u32, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalNarrowHighProduct);
         let ty = self.ty(a);
         let (a, b) = (self.extended(signed, a, bits), self.extended(signed, b, bits));
         let low = self.bin(Opcode::Mul, a, b);
@@ -124,6 +128,7 @@ impl Context<'_> {
     }
 
     fn narrow_saturating(&mut self, op: Opcode, bits: u32, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalNarrowSaturating);
         let ty = self.ty(a);
         let signed = matches!(op, Opcode::SaddSat | Opcode::SsubSat | Opcode::SshlSat);
         let (most, least) = self.limits(ty, signed, bits);
@@ -160,6 +165,7 @@ impl Context<'_> {
 
     /// An overflow operation: result and overflow.
     pub fn narrow_overflow(&mut self, op: Opcode, bits: u32, a: Value, b: Value) -> (Value, Value) {
+        self.note(Pattern::LegalNarrowOverflow);
         let signed = matches!(op, Opcode::SaddOverflow | Opcode::SsubOverflow | Opcode::SmulOverflow);
         let ty = self.ty(a);
         let (a, b) = (self.extended(signed, a, bits), self.extended(signed, b, bits));
@@ -202,6 +208,7 @@ impl Context<'_> {
 
     /// Funnel shift: the amount is taken modulo the width.
     pub fn narrow_funnel(&mut self, op: Opcode, bits: u32, a: Value, b: Value, amount: Value) -> Value {
+        self.note(Pattern::LegalNarrowFunnel);
         let ty = self.ty(a);
         let amount = self.zero_extended(amount, bits);
         let amount = if bits.is_power_of_two() {
@@ -221,6 +228,7 @@ impl Context<'_> {
 
     /// Comparison.
     pub fn narrow_compare(&mut self, cc: IntCC, bits: u32, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalNarrowCompare);
         let (a, b) = (self.extended(cc.is_signed(), a, bits), self.extended(cc.is_signed(), b, bits));
         self.icmp(cc, a, b)
     }

@@ -4,11 +4,13 @@
 
 use ptxc_ir::{IntCC, Opcode, Value};
 
+use crate::rules::Pattern;
 use super::context::Context;
 
 impl Context<'_> {
     /// A one-operand integer operation on `i1`.
     pub fn predicate_unary(&mut self, op: Opcode, a: Value) -> Value {
+        self.note(Pattern::LegalPredicateUnary);
         match op {
             Opcode::Ctlz | Opcode::Cttz => self.not(a),
             // abs(−1) wraps to −1; population count and bit reversal of one bit are the bit.
@@ -18,6 +20,7 @@ impl Context<'_> {
 
     /// A two-operand integer operation on `i1`.
     pub fn predicate_binary(&mut self, op: Opcode, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalPredicateBinary);
         match op {
             Opcode::And | Opcode::Or | Opcode::Xor => self.bin(op, a, b),
             Opcode::Add | Opcode::Sub => self.bin(Opcode::Xor, a, b),
@@ -35,6 +38,7 @@ impl Context<'_> {
 
     /// An overflow operation on `i1`: result and overflow.
     pub fn predicate_overflow(&mut self, op: Opcode, a: Value, b: Value) -> (Value, Value) {
+        self.note(Pattern::LegalPredicateOverflow);
         match op {
             Opcode::UaddOverflow | Opcode::SaddOverflow => (self.bin(Opcode::Xor, a, b), self.bin(Opcode::And, a, b)),
             Opcode::UsubOverflow | Opcode::SsubOverflow => {
@@ -51,6 +55,7 @@ impl Context<'_> {
 
     /// A comparison of `i1`.
     pub fn predicate_compare(&mut self, cc: IntCC, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalPredicateCompare);
         match cc {
             IntCC::Ne => self.bin(Opcode::Xor, a, b),
             IntCC::Eq => {

@@ -10,6 +10,7 @@
 use ptxc_ir::{ConstData, Flags, Inst, IntCC, Opcode, Type, Value};
 use smallvec::SmallVec;
 
+use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Lanes, Parts};
 
@@ -91,12 +92,14 @@ impl Context<'_> {
             (Umulh | Smulh, [a, b]) => Some(self.pair_high_product(op, *a, *b)),
             // min(a, 65535 − b) + b
             (UaddSat, [a, b]) if packed => {
+                self.note(Pattern::LegalShortSaturating);
                 let room = self.pair_not(*b);
                 let least = self.short_pair(Umin, &[*a, room])?;
                 self.short_pair(Add, &[least, *b])
             }
             // max(a, b) − b
             (UsubSat, [a, b]) if packed => {
+                self.note(Pattern::LegalShortSaturating);
                 let most = self.short_pair(Umax, &[*a, *b])?;
                 Some(self.pair_difference(most, *b))
             }
@@ -128,6 +131,7 @@ impl Context<'_> {
     /// The lower lanes are compared at the top of a word with zeros below. The upper ones are where they are: what stands
     /// below them is taken out of one side such that it cannot decide.
     fn compare_pair(&mut self, cc: IntCC, a: Value, b: Value) -> [Value; 2] {
+        self.note(Pattern::LegalShortCompare);
         let (a, b) = (self.pair_word(a), self.pair_word(b));
         match cc {
             IntCC::Eq | IntCC::Ne => {
@@ -162,6 +166,7 @@ impl Context<'_> {
         for ((conditions, a), b) in conditions.chunks(2).zip(left).zip(right) {
             results.push(match conditions {
                 [low, high] if low != high => {
+                    self.note(Pattern::LegalShortSelect);
                     let ty = self.ty(a);
                     let (a, b) = (self.pair_word(a), self.pair_word(b));
                     let low = self.select_frozen(low.lo, a, b);
@@ -257,6 +262,7 @@ impl Context<'_> {
 
     /// Nothing is carried into the upper half where the lower half of one operand is zero.
     fn sum_by_halves(&mut self, op: Opcode, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalShortSum);
         let low = self.bin(op, a, b);
         let above = self.bin_imm(Opcode::And, b, UPPER);
         let high = self.bin(op, a, above);
@@ -268,6 +274,9 @@ impl Context<'_> {
     fn pair_difference(&mut self, a: Value, b: Value) -> Value {
         let word = self.pair_word(b);
         let constant = self.func.dfg.as_bits(word);
+        if self.features.short_pairs {
+            self.note(Pattern::LegalShortDifference);
+        }
         if let (Some(bits), true) = (constant, self.features.short_pairs) {
             let negative = |lane: u128| (lane as u16).wrapping_neg();
             let bits = u128::from(negative(bits)) | u128::from(negative(bits >> 16)) << 16;
@@ -301,6 +310,7 @@ impl Context<'_> {
     /// The lower half of a product needs the lower halves only; the upper lane's is in the upper half when one factor
     /// has zeros below.
     fn pair_product(&mut self, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalShortProduct);
         let (a, b) = (self.pair_word(a), self.pair_word(b));
         let (a, b) = if self.func.dfg.as_bits(a).is_some() { (b, a) } else { (a, b) };
         if let Some((low, high)) = self.func.dfg.as_bits(b).map(|bits| (bits as u16, (bits >> 16) as u16))
@@ -322,6 +332,7 @@ impl Context<'_> {
     }
 
     fn pair_high_product(&mut self, op: Opcode, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalShortHighProduct);
         let (a, b) = (self.pair_word(a), self.pair_word(b));
         let signed = op == Opcode::Smulh;
         let lower = |this: &mut Self, word: Value| {
@@ -343,6 +354,7 @@ impl Context<'_> {
 
     /// Of two words the one that is larger is so by its upper half, unless these are equal.
     fn pair_extreme(&mut self, op: Opcode, a: Value, b: Value) -> Value {
+        self.note(Pattern::LegalShortExtreme);
         let (a, b) = (self.pair_word(a), self.pair_word(b));
         let (low_a, low_b) = (self.bin_imm(Opcode::Shl, a, 16), self.bin_imm(Opcode::Shl, b, 16));
         let low = self.bin(op, low_a, low_b);
@@ -352,6 +364,7 @@ impl Context<'_> {
     }
 
     fn pair_shift(&mut self, op: Opcode, a: Value, amounts: Value) -> Value {
+        self.note(Pattern::LegalShortShift);
         let (a, amounts) = (self.pair_word(a), self.pair_word(amounts));
         if let Some(bits) = self.func.dfg.as_bits(amounts)
             && bits & 0xffff == bits >> 16
@@ -424,6 +437,7 @@ impl Context<'_> {
         if low != high {
             return None;
         }
+        self.note(Pattern::LegalShortFunnel);
         let left = if op == Opcode::Fshl { low } else { 16 - low };
         match (left, low) {
             (0, _) => return Some(a),

@@ -8,6 +8,7 @@ use ptxc_ir::{Block, BlockCall, Extra, Inst, IntCC, Opcode, Scalar, Shape, Type,
 use ptxc_targets::SpecialReg;
 use smallvec::SmallVec;
 
+use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Lanes, Parts};
 
@@ -197,6 +198,7 @@ impl Context<'_> {
 
     /// A float operation on each pair of lanes at once.
     fn pairwise(&mut self, inst: Inst) {
+        self.note(Pattern::LegalPairs);
         let data = &self.func.dfg.insts[inst];
         let (op, flags) = (data.op, data.flags);
         let operands: SmallVec<[Parts; 3]> = self.args(inst).into_iter().map(|v| self.parts_of(v)).collect();
@@ -212,7 +214,10 @@ impl Context<'_> {
 
     fn lanewise(&mut self, inst: Inst) {
         let data = &self.func.dfg.insts[inst];
-        let (op, flags, ty) = (data.op, data.flags, data.ty.scalar());
+        let (op, flags, ty, vector) = (data.op, data.flags, data.ty.scalar(), data.ty.is_vector());
+        if vector {
+            self.note(Pattern::LegalLanes);
+        }
         let operands: SmallVec<[Lanes; 3]> = self.args(inst).into_iter().map(|v| self.lanes_of(v)).collect();
         let (mut results, mut second) = (Lanes::new(), Lanes::new());
         for index in 0..operands[0].len() {
@@ -332,6 +337,7 @@ impl Context<'_> {
 
     /// One comparison and branch per case, in blocks placed after the present one.
     fn wide_switch(&mut self, inst: Inst, lane: Lane, bits: u32) {
+        self.note(Pattern::LegalSwitchWide);
         let Extra::Switch(id) = self.func.dfg.insts[inst].extra else { return };
         let Some(mut block) = self.func.layout.inst_block(inst) else { return };
         let table = self.func.dfg.switches[id].clone();

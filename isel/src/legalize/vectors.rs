@@ -2,6 +2,7 @@
 
 use ptxc_ir::{Extra, Flags, Inst, IntCC, Opcode, Type, Value};
 
+use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Lanes, Parts};
 
@@ -56,6 +57,7 @@ impl Context<'_> {
                 None => self.poison_lane(scalar),
             };
         }
+        self.note(Pattern::LegalExtract);
         let index = self.index_value(index);
         let mut level: Lanes = Lanes::from_slice(lanes);
         let mut bit = 0;
@@ -91,6 +93,7 @@ impl Context<'_> {
             }
             return lanes;
         }
+        self.note(Pattern::LegalInsert);
         debug_assert_eq!(lanes.len(), ty.lanes() as usize);
         let index = self.index_value(index);
         lanes
@@ -133,6 +136,7 @@ impl Context<'_> {
         };
         let in_order = matches!(op, ReduceFadd | ReduceFmul) && !flags.contains(Flags::REASSOC);
         if in_order {
+            self.note(Pattern::LegalReduceOrdered);
             let lanes = self.lanes_of(vector);
             let mut acc = lanes[0];
             for lane in &lanes[1..] {
@@ -140,6 +144,7 @@ impl Context<'_> {
             }
             return acc;
         }
+        self.note(Pattern::LegalReduceTree);
         let parts = self.reduce_pairs(binary, flags, ty, vector);
         let mut level = self.lanes_from_parts(ty, &parts);
         while level.len() > 1 {

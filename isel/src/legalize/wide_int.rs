@@ -8,6 +8,7 @@ use ptxc_ir::{Flags, IntCC, Opcode, TargetOp, TargetOperand, Type, Value};
 use ptxc_targets::{Tok, tok};
 use smallvec::SmallVec;
 
+use crate::rules::Pattern;
 use super::context::Context;
 use super::helpers::Helper;
 use super::parts::Lane;
@@ -45,6 +46,7 @@ impl Context<'_> {
 
     /// Sum.
     pub fn wide_add(&mut self, a: Limbs, b: Limbs) -> Limbs {
+        self.note(Pattern::LegalWideSum);
         if self.is_zero(b.0) {
             return (a.0, self.bin(Opcode::Add, a.1, b.1));
         }
@@ -58,6 +60,7 @@ impl Context<'_> {
 
     /// Difference.
     pub fn wide_sub(&mut self, a: Limbs, b: Limbs) -> Limbs {
+        self.note(Pattern::LegalWideDifference);
         if self.is_zero(b.0) {
             return (a.0, self.bin(Opcode::Sub, a.1, b.1));
         }
@@ -72,11 +75,13 @@ impl Context<'_> {
 
     /// Low 128 bits of the product.
     pub fn wide_mul(&mut self, a: Limbs, b: Limbs) -> Limbs {
+        self.note(Pattern::LegalWideProduct);
         let lo = self.bin(Opcode::Mul, a.0, b.0);
         if self.is_sign_extended(a) && self.is_sign_extended(b) {
             return (lo, self.bin(Opcode::Smulh, a.0, b.0));
         }
         if a == b {
+            self.note(Pattern::LegalWideSquare);
             // Both products of different limbs are the same one.
             let hi = self.bin(Opcode::Umulh, a.0, a.0);
             let twice = self.bin_imm(Opcode::Shl, a.1, 1);
@@ -104,6 +109,7 @@ impl Context<'_> {
 
     /// Low 128 bits of the product without carries.
     fn wide_carryless_product(&mut self, a: Limbs, b: Limbs) -> Limbs {
+        self.note(Pattern::LegalWideCarryless);
         let lo = self.bin(Opcode::Clmul, a.0, b.0);
         let mut hi = if self.features.carryless {
             let zero = self.imm(Type::I64, 0);
@@ -142,6 +148,7 @@ impl Context<'_> {
 
     /// High half of the double-width product.
     fn wide_high_product(&mut self, signed: bool, bits: u32, a: Limbs, b: Limbs) -> Limbs {
+        self.note(Pattern::LegalWideHighProduct);
         let (a, b) = (self.wide_extended(signed, bits, a), self.wide_extended(signed, bits, b));
         let product = self.wide_full_product(a, b);
         let mut upper = (product[2], product[3]);
@@ -164,6 +171,7 @@ impl Context<'_> {
     }
 
     fn wide_logic(&mut self, op: Opcode, a: Limbs, b: Limbs) -> Limbs {
+        self.note(Pattern::LegalWideLogic);
         (self.bin(op, a.0, b.0), self.bin(op, a.1, b.1))
     }
 
@@ -174,6 +182,7 @@ impl Context<'_> {
 
     /// Shift by an amount less than 128, given as an `i64`.
     pub fn wide_shift(&mut self, op: Opcode, a: Limbs, amount: Value) -> Limbs {
+        self.note(Pattern::LegalWideShift);
         if let Some(k) = self.func.dfg.as_bits(amount) {
             return self.wide_shift_by(op, a, (k & 127) as i64);
         }
@@ -216,6 +225,7 @@ impl Context<'_> {
 
     /// Comparison.
     pub fn wide_compare(&mut self, cc: IntCC, bits: u32, a: Limbs, b: Limbs) -> Value {
+        self.note(Pattern::LegalWideCompare);
         let (a, b) = (self.wide_extended(cc.is_signed(), bits, a), self.wide_extended(cc.is_signed(), bits, b));
         if matches!(cc, IntCC::Eq | IntCC::Ne) {
             let differ = self.wide_logic(Opcode::Xor, a, b);
@@ -255,6 +265,7 @@ impl Context<'_> {
 
     /// A one-operand operation.
     pub fn wide_unary(&mut self, op: Opcode, bits: u32, a: Limbs) -> Limbs {
+        self.note(Pattern::LegalWideUnary);
         let zero = self.imm(Type::I64, 0);
         let spare = 128 - i64::from(bits);
         match op {
@@ -319,6 +330,7 @@ impl Context<'_> {
                     Opcode::Smin => IntCC::Slt,
                     _ => IntCC::Sgt,
                 };
+                self.note(Pattern::LegalWideExtreme);
                 let first = self.wide_compare(cc, bits, a, b);
                 self.wide_select(first, a, b)
             }
@@ -328,6 +340,7 @@ impl Context<'_> {
 
     /// Division through the helper function for 128-bit numbers; signs are handled here.
     fn wide_division(&mut self, op: Opcode, bits: u32, a: Limbs, b: Limbs) -> Limbs {
+        self.note(Pattern::LegalWideDivision);
         let signed = matches!(op, Opcode::Sdiv | Opcode::Srem);
         let (mut a, mut b) = (self.wide_extended(signed, bits, a), self.wide_extended(signed, bits, b));
         let (sign_a, sign_b) = (a.1, b.1);
@@ -356,6 +369,7 @@ impl Context<'_> {
     }
 
     fn wide_saturating(&mut self, op: Opcode, bits: u32, a: Limbs, b: Limbs) -> Limbs {
+        self.note(Pattern::LegalWideSaturating);
         let signed = matches!(op, Opcode::SaddSat | Opcode::SsubSat | Opcode::SshlSat);
         let (most, least) = self.wide_limits(signed, bits);
         let plain = match op {
@@ -390,6 +404,7 @@ impl Context<'_> {
 
     /// An overflow operation: result and overflow.
     pub fn wide_overflow(&mut self, op: Opcode, bits: u32, a: Limbs, b: Limbs) -> (Limbs, Value) {
+        self.note(Pattern::LegalWideOverflow);
         let signed = matches!(op, Opcode::SaddOverflow | Opcode::SsubOverflow | Opcode::SmulOverflow);
         let (a, b) = (self.wide_extended(signed, bits, a), self.wide_extended(signed, bits, b));
         if matches!(op, Opcode::UmulOverflow | Opcode::SmulOverflow) {
@@ -429,6 +444,7 @@ impl Context<'_> {
 
     /// Funnel shift: the amount is taken modulo the width.
     pub fn wide_funnel(&mut self, op: Opcode, bits: u32, a: Limbs, b: Limbs, amount: Limbs) -> Limbs {
+        self.note(Pattern::LegalWideFunnel);
         let amount = if bits == 128 {
             self.bin_imm(Opcode::And, amount.0, 127)
         } else {

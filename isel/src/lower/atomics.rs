@@ -295,8 +295,7 @@ impl Lower<'_> {
         let (true, Some(at)) = (attrs.has_policy, toks.len().checked_sub(tail)) else { return without };
         let mut hinted = toks.clone();
         hinted.insert(at, tok::L2__CACHE_HINT);
-        let target = self.env.target;
-        if !ptxc_targets::variants(&hinted).iter().any(|variant| variant.requirement(target).is_ok()) {
+        if !self.env.dialect.has_some_form(&hinted) {
             return without;
         }
         *toks = hinted;

@@ -3,7 +3,7 @@
 use ptxc_ir::{Effect, Extra, Scalar};
 use ptxc_ir::{Flags, FloatCC, FloatKind, Inst, IntCC, Opcode, Rounding, Type, Value};
 use ptxc_mir::{Operand, RegClass, VReg};
-use ptxc_targets::tok;
+use ptxc_targets::{Shape, tok};
 use smallvec::smallvec;
 
 use super::mnemonic::{self, Mnemonic};
@@ -306,7 +306,7 @@ impl generated::rules::Context for Lower<'_> {
     }
 
     fn may_mix(&mut self, inst: Inst) -> bool {
-        self.env.target.sm() >= 100 && !self.flags(inst).contains(Flags::FTZ)
+        self.env.mixed_sums && !self.flags(inst).contains(Flags::FTZ)
     }
 
     fn keeps_zero(&mut self, inst: Inst) -> bool {
@@ -419,8 +419,8 @@ impl generated::rules::Context for Lower<'_> {
         self.flags(inst).contains(Flags::AFN)
     }
 
-    fn sm_at_least(&mut self, sm: u16) -> bool {
-        self.env.target.sm() >= sm
+    fn writes(&mut self, mnemonic: Mnemonic) -> bool {
+        self.can_write(mnemonic)
     }
 
     fn may_fuse(&mut self, outer: Inst, inner: Inst) -> bool {
@@ -649,20 +649,18 @@ fn sign_mask(ty: Type) -> i64 {
 impl Lower<'_> {
     /// Negates or clears signs: by the typed instruction where the target has it (ptxas folds it into operands), else by bits.
     fn sign_bits(&mut self, ty: Type, reg: VReg, op: SignOp) -> VReg {
-        let sm = self.env.target.sm();
-        let has_typed = match ty.kind() {
+        let typed = match ty.kind() {
             Some(Scalar::Float(FloatKind::F32 | FloatKind::F64)) => !ty.is_vector() || ty.lanes() == 1,
-            Some(Scalar::Float(FloatKind::F16)) => sm >= 53,
-            Some(Scalar::Float(FloatKind::Bf16)) => sm >= 80,
+            Some(Scalar::Float(FloatKind::F16 | FloatKind::Bf16)) => true,
             _ => false,
         };
         let class = self.func.class(reg);
         let suffix = super::memory::untyped_tok(class);
-        if has_typed {
-            let head = if op == SignOp::Negate { tok::NEG } else { tok::ABS };
+        let head = if op == SignOp::Negate { tok::NEG } else { tok::ABS };
+        let toks = [head, mnemonic::float_tok(ty)];
+        if typed && self.env.dialect.has_form(&toks, &[Shape::Register(class.ptx_type()); 2]) {
             let out = self.new_reg(class);
-            let ty = mnemonic::float_tok(ty);
-            self.emit_toks(&[head, ty], &[Operand::Def(out), Operand::Use(reg)]);
+            self.emit_toks(&toks, &[Operand::Def(out), Operand::Use(reg)]);
             return out;
         }
         let mask = sign_mask(ty);

@@ -38,6 +38,7 @@ use smallvec::SmallVec;
 
 use crate::Options;
 use crate::abi::Abi;
+use crate::dialect::Dialect;
 use crate::error::SelectError;
 use crate::module::Symbols;
 use crate::rules::{Pattern, Rule};
@@ -55,6 +56,10 @@ pub(crate) struct Env<'a> {
     pub symbols: &'a Symbols,
     /// What to select for.
     pub target: Target,
+    /// The same, and the newest version of PTX.
+    pub dialect: Dialect,
+    /// There are sums of f32 with halves (PTX ISA 9.7.5.1).
+    pub mixed_sums: bool,
     /// Options.
     pub options: &'a Options,
     /// Whether the rules that are applied are kept.
@@ -102,6 +107,8 @@ pub(crate) struct Lower<'a> {
     func: mir::Function,
     opcodes: OpcodeTable,
     mnemonics: FxHashMap<Mnemonic, ptxc_targets::Opcode>,
+    /// What rules asked for: whether a mnemonic can be written.
+    written: FxHashMap<Mnemonic, bool>,
     prototypes: Vec<mir::Signature>,
     /// Machine block of every reachable block.
     blocks: SecondaryMap<Block, PackedOption<mir::Block>>,
@@ -165,6 +172,7 @@ impl<'a> Lower<'a> {
             func: head,
             opcodes: OpcodeTable::new(),
             mnemonics: FxHashMap::default(),
+            written: FxHashMap::default(),
             prototypes: Vec::new(),
             blocks: SecondaryMap::new(),
             regs: SecondaryMap::with_capacity(ir.dfg.num_values()),
@@ -421,6 +429,12 @@ impl<'a> Lower<'a> {
         let op = self.opcodes.intern(&mnemonic.toks());
         self.mnemonics.insert(mnemonic, op);
         op
+    }
+
+    /// Whether an instruction of this mnemonic can be written for the target, in a version of PTX that was asked for.
+    fn can_write(&mut self, mnemonic: Mnemonic) -> bool {
+        let dialect = self.env.dialect;
+        *self.written.entry(mnemonic).or_insert_with(|| dialect.has_some_form(&mnemonic.toks()))
     }
 
     /// The opcode of mnemonic pieces.

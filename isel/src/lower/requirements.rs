@@ -11,22 +11,23 @@ use smallvec::SmallVec;
 use super::Lower;
 
 impl Lower<'_> {
-    /// Records an error when the target does not have the instruction.
+    /// Records an error when the target, or the version of PTX that was asked for, does not have the instruction.
     #[cold]
     pub(super) fn require(&mut self, opcode: ptxc_targets::Opcode, operands: &[Operand]) {
         let shapes: SmallVec<[Shape; 16]> = (0..operands.len()).filter_map(|at| self.shape(operands, at)).collect();
         let Ok(form) = resolve(self.opcodes.toks(opcode), &shapes) else { return };
-        let Err(refusal) = form.requirement(self.env.target) else { return };
+        let name = || format!("`{}`", self.opcodes.text(opcode));
+        let Some(refusal) = self.env.dialect.refusal(&form, name) else { return };
         match self.current_inst {
-            Some(inst) => self.error(inst, refusal.to_string()),
-            None => self.errors.push(crate::SelectError::item(&self.ir.name, refusal.to_string())),
+            Some(inst) => self.error(inst, refusal),
+            None => self.errors.push(crate::SelectError::item(&self.ir.name, refusal)),
         }
     }
 
-    /// Whether the target has the instruction in this form.
+    /// Whether the instruction can be written in this form.
     pub(super) fn is_available(&self, toks: &[ptxc_targets::Tok], operands: &[Operand]) -> bool {
         let shapes: SmallVec<[Shape; 16]> = (0..operands.len()).filter_map(|at| self.shape(operands, at)).collect();
-        resolve(toks, &shapes).is_ok_and(|form| form.requirement(self.env.target).is_ok())
+        self.env.dialect.has_form(toks, &shapes)
     }
 
     /// The shape of one slot of an operand list; offsets have none.

@@ -119,8 +119,9 @@ impl Lower<'_> {
     fn special_register(&mut self, inst: Inst) {
         let Extra::Sreg(register) = self.ir.dfg.insts[inst].extra else { return };
         let Some(result) = self.ir.dfg.first_result(inst) else { return };
-        if let Err(refusal) = register.requirement(self.env.target) {
-            self.error(inst, refusal.to_string());
+        let name = || register.name().to_owned();
+        if let Some(refusal) = self.env.dialect.judge(register.requirement(self.env.target), name) {
+            self.error(inst, refusal);
             return;
         }
         let dest = self.def_regs(result);
