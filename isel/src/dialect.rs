@@ -13,9 +13,10 @@ pub(crate) struct Dialect {
 }
 
 impl Dialect {
-    /// Every version may be written where none is named.
+    /// Every version may be written where none is named. One that does not know the target is refused when the module is
+    /// written, as a whole; here it counts as the first that does.
     pub fn new(target: Target, newest: Option<PtxVersion>) -> Dialect {
-        Dialect { target, newest: newest.unwrap_or(PtxVersion::MAX) }
+        Dialect { target, newest: newest.unwrap_or(PtxVersion::MAX).max(target.min_ptx()) }
     }
 
     /// Why an instruction cannot be written; `name` is how the message calls it.
@@ -28,11 +29,9 @@ impl Dialect {
         match requirement {
             Err(refusal) => Some(refusal.to_string()),
             Ok(version) if version <= self.newest => None,
-            Ok(version) => Some(format!(
-                "{} needs PTX ISA version {version}, but version {} was asked for",
-                name(),
-                self.newest
-            )),
+            Ok(version) => {
+                Some(format!("{} needs PTX ISA version {version}, but version {} was asked for", name(), self.newest))
+            }
         }
     }
 

@@ -58,7 +58,8 @@ fn check(target: Target, versions: &[PtxVersion], stride: usize, problems: &mut 
         for (message, name) in refused {
             let meant = REFUSALS.iter().any(|(part, _)| message.contains(part));
             let alone = ALONE.iter().any(|name| message.contains(name));
-            if !meant && !(alone && message.contains("needs PTX ISA version")) {
+            let named = alone && message.contains("needs PTX ISA version");
+            if !meant && !named {
                 problems.insert(format!("{target} {version} refused: {name}: {message}"));
             }
         }
@@ -79,7 +80,12 @@ fn what_a_version_lacks_is_written_otherwise_or_named() {
     if exhaustive() {
         for target in Target::ALL {
             let versions = PtxVersion::ALL.iter().copied();
-            check(*target, &versions.filter(|version| *version >= target.min_ptx()).collect::<Vec<_>>(), 1, &mut problems);
+            check(
+                *target,
+                &versions.filter(|version| *version >= target.min_ptx()).collect::<Vec<_>>(),
+                1,
+                &mut problems,
+            );
         }
     }
     for (target, version) in TARGETS {

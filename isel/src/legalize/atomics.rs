@@ -8,8 +8,8 @@ use ptxc_ir::builder::Cursor;
 use ptxc_ir::{AtomicOp, Extra, Inst, IntCC, MemAttrs, Opcode, Ordering, Type, Value};
 use smallvec::SmallVec;
 
-use crate::rules::Pattern;
 use super::context::Context;
+use crate::rules::Pattern;
 
 /// Where an object lies within its word.
 struct InWord {

@@ -11,9 +11,9 @@ use ptxc_ir::{ConstData, Inst, IntCC, Opcode, Type, Value};
 use ptxc_targets::tok;
 use smallvec::SmallVec;
 
-use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Parts, Repr, container, repr};
+use crate::rules::Pattern;
 
 /// Bits `offset` to `offset + bits - 1` of an integer in a register.
 #[derive(Clone, Copy, Debug)]

@@ -10,10 +10,10 @@ use ptxc_targets::tok;
 use smallvec::SmallVec;
 
 use super::bits::BitString;
-use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::Parts;
 use super::short_pairs::PAIR;
+use crate::rules::Pattern;
 
 /// The words of a vector of bytes, four lanes each.
 type Words = SmallVec<[Value; 4]>;

@@ -7,8 +7,8 @@ use ptxc_ir::builder::Cursor;
 use ptxc_ir::{Block, Extra, Flags, Inst, IntCC, Opcode, Shape, Type, Value};
 use smallvec::SmallVec;
 
-use crate::rules::Pattern;
 use super::context::Context;
+use crate::rules::Pattern;
 
 impl Context<'_> {
     /// Visits every instruction.

@@ -6,8 +6,8 @@
 use ptxc_ir::{Extra, Flags, Inst, IntCC, Opcode, Type, Value};
 
 use super::bits::BitString;
-use crate::rules::Pattern;
 use super::context::Context;
+use crate::rules::Pattern;
 
 impl Context<'_> {
     /// `shfl.*`, `match.any`, `match.all`.

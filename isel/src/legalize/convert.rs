@@ -5,10 +5,10 @@
 
 use ptxc_ir::{Flags, FloatCC, FloatKind, Inst, IntCC, Opcode, Rounding, Type, Value};
 
-use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Lanes, Parts, container};
 use super::wide_int::Limbs;
+use crate::rules::Pattern;
 
 /// The bits of 2^exponent in f32 or f64; infinity when it is too large.
 pub(super) fn power_of_two(ty: Type, exponent: i32) -> u128 {

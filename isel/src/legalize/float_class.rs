@@ -2,8 +2,8 @@
 
 use ptxc_ir::{Extra, Flags, FloatCC, Inst, IntCC, Opcode, Type, Value};
 
-use crate::rules::Pattern;
 use super::context::Context;
+use crate::rules::Pattern;
 
 /// Classes by magnitude, from zero upward, and the bits of the mask that name each: negative, positive.
 const CLASSES: [(u64, u64); 6] = [(5, 6), (4, 7), (3, 8), (2, 9), (0, 0), (1, 1)];

@@ -8,9 +8,9 @@
 use ptxc_ir::{Extra, Flags, FloatCC, Inst, IntCC, Opcode, Rounding, Type, Value};
 use ptxc_targets::{Tok, tok};
 
-use crate::rules::Pattern;
 use super::context::Context;
 use super::helpers::Helper;
+use crate::rules::Pattern;
 
 /// The flags that say how an operation rounds.
 fn rounding_flags(flags: Flags) -> Flags {

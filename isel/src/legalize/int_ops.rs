@@ -5,8 +5,8 @@
 
 use ptxc_ir::{Flags, Inst, IntCC, Opcode, Shape, Type, Value};
 
-use crate::rules::Pattern;
 use super::context::Context;
+use crate::rules::Pattern;
 
 impl Context<'_> {
     /// Replaces an integer operation that is not legal.

@@ -9,9 +9,9 @@ use ptxc_ir::{Extra, Inst, MemAttrs, Opcode, Ordering, Space, Type, Value};
 use smallvec::SmallVec;
 
 use super::bits::BitString;
-use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Parts, Repr, lane_type, repr};
+use crate::rules::Pattern;
 
 /// One access: `count` registers of `unit` bytes at a byte offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,9 +7,9 @@ use ptxc_ir::builder::Cursor;
 use ptxc_ir::{Extra, Inst, IntCC, MemAttrs, Opcode, Space, Type, Value};
 use smallvec::SmallVec;
 
-use crate::rules::Pattern;
 use super::context::Context;
 use super::memory::{Piece, plan};
+use crate::rules::Pattern;
 
 /// Most accesses that a copy of constant length is unrolled to.
 const MOST_PIECES: usize = 16;

@@ -8,9 +8,9 @@
 use ptxc_ir::{Flags, FloatCC, FloatKind, IntCC, Opcode, Rounding, Type, Value};
 use ptxc_targets::tok;
 
-use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Lanes};
+use crate::rules::Pattern;
 
 /// The layout of a narrow format.
 struct Layout {

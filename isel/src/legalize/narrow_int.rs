@@ -6,8 +6,8 @@
 
 use ptxc_ir::{IntCC, Opcode, Type, Value};
 
-use crate::rules::Pattern;
 use super::context::Context;
+use crate::rules::Pattern;
 
 impl Context<'_> {
     fn extended(&mut self, signed: bool, value: Value, bits: u32) -> Value {

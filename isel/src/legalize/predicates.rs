@@ -4,8 +4,8 @@
 
 use ptxc_ir::{IntCC, Opcode, Value};
 
-use crate::rules::Pattern;
 use super::context::Context;
+use crate::rules::Pattern;
 
 impl Context<'_> {
     /// A one-operand integer operation on `i1`.

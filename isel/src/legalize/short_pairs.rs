@@ -10,9 +10,9 @@
 use ptxc_ir::{ConstData, Flags, Inst, IntCC, Opcode, Type, Value};
 use smallvec::SmallVec;
 
-use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Lanes, Parts};
+use crate::rules::Pattern;
 
 /// The type of a pair.
 pub(super) const PAIR: Type = Type::I16.with_lanes(2);

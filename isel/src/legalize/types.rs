@@ -8,9 +8,9 @@ use ptxc_ir::{Block, BlockCall, Extra, Inst, IntCC, Opcode, Scalar, Shape, Type,
 use ptxc_targets::SpecialReg;
 use smallvec::SmallVec;
 
-use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Lanes, Parts};
+use crate::rules::Pattern;
 
 impl Context<'_> {
     /// Rewrites every reachable block; `order` is a reverse postorder.

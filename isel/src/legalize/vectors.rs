@@ -2,9 +2,9 @@
 
 use ptxc_ir::{Extra, Flags, Inst, IntCC, Opcode, Type, Value};
 
-use crate::rules::Pattern;
 use super::context::Context;
 use super::parts::{Lane, Lanes, Parts};
+use crate::rules::Pattern;
 
 impl Context<'_> {
     /// `vector`, `extract`, `insert`, `shuffle`, `splat` and `reduce.*`.

@@ -8,10 +8,10 @@ use ptxc_ir::{Flags, IntCC, Opcode, TargetOp, TargetOperand, Type, Value};
 use ptxc_targets::{Tok, tok};
 use smallvec::SmallVec;
 
-use crate::rules::Pattern;
 use super::context::Context;
 use super::helpers::Helper;
 use super::parts::Lane;
+use crate::rules::Pattern;
 
 /// Low and high limb.
 pub(super) type Limbs = (Value, Value);

@@ -102,7 +102,8 @@ pub fn exhaustive() -> bool {
 pub fn complaints(batches: &[(usize, String)], target: Target, code: impl Fn(usize) -> bool) -> String {
     let mut kinds: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for (number, batch) in batches {
-        let outcome = if code(*number) { assemble(batch, target, &["-c"]) } else { parse(batch, target) }.expect("ptxas runs");
+        let outcome =
+            if code(*number) { assemble(batch, target, &["-c"]) } else { parse(batch, target) }.expect("ptxas runs");
         if outcome.cubin.is_some() {
             continue;
         }
