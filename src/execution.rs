@@ -13,7 +13,7 @@ use ptxc_targets::Target;
 
 use crate::compiler::compile_text;
 use crate::diagnostics::{Diagnostic, Diagnostics};
-use crate::options::{Emit, OptLevel, Options};
+use crate::options::{Emit, OptLevel, Options, Schedule};
 use crate::pipeline;
 use crate::verify::verify;
 
@@ -105,6 +105,8 @@ pub struct Program {
     module: Module,
     /// The directives.
     pub file: RunFile,
+    /// How instructions are ordered for the emulator and for GPUs.
+    pub schedule: Schedule,
 }
 
 /// What one form made of one case.
@@ -146,7 +148,7 @@ impl Program {
         locate(&mut module, &spans, name, text);
         // What is not known to the tables stays, and is refused where it is reached.
         let _ = ptxc_ir::inline_assembly::expand_module(&mut module);
-        Ok(Program { name: name.to_owned(), text: text.to_owned(), module, file })
+        Ok(Program { name: name.to_owned(), text: text.to_owned(), module, file, schedule: Schedule::default() })
     }
 
     /// The target that the file asks for, or one that has most of what there is.
@@ -200,7 +202,8 @@ impl Program {
     }
 
     fn ptx(&self, form: Form, target: Target) -> Result<String, Diagnostics> {
-        let options = Options { opt_level: form.level.unwrap_or_default(), ..Options::new(target) };
+        let opt_level = form.level.unwrap_or_default();
+        let options = Options { opt_level, schedule: self.schedule, ..Options::new(target) };
         compile_text(&self.name, &self.text, &options).map(|output| output.text)
     }
 

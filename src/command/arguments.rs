@@ -81,8 +81,9 @@ pub struct CompileArguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub passes: Option<Vec<String>>,
 
-    /// How to order instructions: `level`, `off`, `registers:N` or `random:SEED`.
-    #[arg(long, value_name = "HOW", value_parser = parse_schedule, hide = true, default_value = "level")]
+    /// How to order instructions: `level` (by latency from -O2 on), `off`, `registers:N` (for at most N live) or
+    /// `random:SEED` (any order that is right, for tests).
+    #[arg(long, value_name = "HOW", value_parser = parse_schedule, default_value = "level")]
     pub schedule: Schedule,
 
     /// Print which rules were applied, and where, and what scheduling did with each block (cycles, registers, why an order
@@ -167,6 +168,10 @@ pub struct RunArguments {
     /// Target, instead of the one that the file or the GPU asks for.
     #[arg(long, value_name = "TARGET", value_parser = parse_target)]
     pub sm: Option<Target>,
+
+    /// How to order instructions before the emulator or a GPU runs them, as for a compilation.
+    #[arg(long, value_name = "HOW", value_parser = parse_schedule, default_value = "level")]
+    pub schedule: Schedule,
 
     /// Run this case only.
     #[arg(long, value_name = "NAME")]

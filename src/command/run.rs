@@ -18,7 +18,8 @@ pub fn run(arguments: &RunArguments) -> Result<(), Failure> {
     for directive in &arguments.directives {
         let _ = write!(text, "{}\n;! {directive}\n", if text.ends_with('\n') { "" } else { "\n" });
     }
-    let program = Program::read(&name, &text).map_err(|diagnostics| Failure::message(diagnostics.to_string()))?;
+    let mut program = Program::read(&name, &text).map_err(|diagnostics| Failure::message(diagnostics.to_string()))?;
+    program.schedule = arguments.schedule;
     if let Some(wanted) = &arguments.case
         && program.file.cases.iter().all(|case| case.name != *wanted)
     {
