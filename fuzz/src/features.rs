@@ -52,6 +52,9 @@ features! {
     floats "f32 and f64";
     half_floats "f16 and bf16";
     narrow_floats "Conversions to the 4, 6 and 8-bit formats, tf32 and back";
+    stochastic "Conversions that round by random bits";
+    signs "Minima and maxima of magnitudes with the sign of a product";
+    classes "Classes of floats by their bits and by comparisons";
     rounding "Rounding modes, flush to zero, saturation";
     division "Integer division and remainder";
     memory "Loads and stores of private and of read-only memory";

@@ -31,6 +31,7 @@ pub fn result_types(op: Opcode, ty: Type, first_arg: Option<Type>) -> Option<Sma
         | Shape::Binary
         | Shape::Ternary
         | Shape::Convert
+        | Shape::ConvertRandom
         | Shape::Select
         | Shape::BuildVector
         | Shape::Insert

@@ -19,6 +19,8 @@ pub enum Shape {
     FloatClass,
     /// `OP T %a to U` → U; `ty` is U, T is the operand's own type
     Convert,
+    /// `OP T %a, %bits to U` → U; `ty` is U, T is the operand's own type, the random bits are an i32
+    ConvertRandom,
     /// `icmp CC T %a, %b` → bool(T); `ty` is T
     IntCompare,
     /// `fcmp CC T %a, %b` → bool(T); `ty` is T
@@ -93,7 +95,7 @@ pub enum Shape {
     MatchAll,
     /// `activemask` → i32
     ActiveMask,
-    /// `redux.K i32 %x, %mask` → i32
+    /// `redux.K T %x, %mask` → T
     Redux,
     /// `elect %mask` → i32, i1
     Elect,
@@ -126,6 +128,8 @@ pub enum TypeSet {
     FloatVector,
     /// i32 scalar.
     I32,
+    /// f32 scalar.
+    F32,
     /// Scalar integers, i8 and wider powers of two to 128, floats and pointers, and packed 32-bit float vectors: what atomics take.
     Atomic,
 }
@@ -264,6 +268,7 @@ opcodes! {
     Zext "zext" Convert Int [NNEG] Pure;
     Sext "sext" Convert Int [] Pure;
     Fptrunc "fptrunc" Convert Any [FAST ROUND FTZ SAT RELU] Pure;
+    FptruncStochastic "fptrunc_stochastic" ConvertRandom Any [SAT RELU] Pure;
     Fpext "fpext" Convert Any [FAST FTZ] Pure;
     Fptoui "fptoui" Convert Int [ROUND FTZ] Pure;
     Fptosi "fptosi" Convert Int [ROUND FTZ] Pure;
@@ -352,6 +357,10 @@ opcodes! {
     ReduxAnd "redux.and" Redux I32 [] Convergent;
     ReduxOr "redux.or" Redux I32 [] Convergent;
     ReduxXor "redux.xor" Redux I32 [] Convergent;
+    ReduxFmin "redux.fmin" Redux F32 [] Convergent;
+    ReduxFmax "redux.fmax" Redux F32 [] Convergent;
+    ReduxFminimum "redux.fminimum" Redux F32 [] Convergent;
+    ReduxFmaximum "redux.fmaximum" Redux F32 [] Convergent;
     Elect "elect" Elect None [] Convergent;
 
     Target "ptx" Target None [] Table;

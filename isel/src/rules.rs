@@ -103,6 +103,7 @@ patterns! {
     SwitchCompare "switch.compare" "src/lower/switch.rs" "Numbers compared one after the other.";
     SwitchRange "switch.range" "src/lower/switch.rs" "Neighbouring numbers that lead to one place.";
     SwitchBits "switch.bits" "src/lower/switch.rs" "A bit of a constant for each number that leads to one place.";
+    ReduxMagnitude "redux.magnitude" "src/lower/threads.rs" "A reduction of f32 over a warp takes magnitudes itself.";
     CvtPacked "cvt.packed" "src/lower/bundles.rs" "A conversion between pairs.";
     // Legalization.
     LegalAtomicNegated "legal.atomic_negated" "src/legalize/atomics.rs" "An atomic difference adds what is negated.";

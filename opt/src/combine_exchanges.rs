@@ -8,7 +8,7 @@
 //! of what it replaces. This is the one pass that replaces convergent instructions.
 
 use cranelift_entity::SecondaryMap;
-use ptxc_ir::{Extra, Flags, Function, FunctionBuilder, Inst, IntCC, Opcode, Type, Value};
+use ptxc_ir::{Extra, Flags, Function, FunctionBuilder, Inst, IntCC, Opcode, Type, TypeSet, Value};
 use smallvec::SmallVec;
 
 use crate::edit::resolve_all_uses;
@@ -66,48 +66,90 @@ fn reduction(op: Opcode) -> Option<Opcode> {
         Opcode::And => Opcode::ReduxAnd,
         Opcode::Or => Opcode::ReduxOr,
         Opcode::Xor => Opcode::ReduxXor,
+        Opcode::Fmin => Opcode::ReduxFmin,
+        Opcode::Fmax => Opcode::ReduxFmax,
+        Opcode::Fminimum => Opcode::ReduxFminimum,
+        Opcode::Fmaximum => Opcode::ReduxFmaximum,
         _ => return None,
     })
 }
 
-/// One step of a butterfly: the value that is exchanged, the shuffle, and how far it goes.
-fn step(func: &Function, uses: &SecondaryMap<Value, u32>, inst: Inst) -> Option<(Value, Inst, u128)> {
+/// One step of a butterfly.
+struct Step {
+    /// The value that is exchanged.
+    value: Value,
+    /// The shuffle, and casts of a float to and from the integer that is exchanged.
+    insts: SmallVec<[Inst; 4]>,
+    /// How far it goes.
+    distance: u128,
+}
+
+fn step(func: &Function, uses: &SecondaryMap<Value, u32>, inst: Inst) -> Option<Step> {
     let args: SmallVec<[Value; 2]> = func.dfg.args(inst).iter().map(|value| func.dfg.resolve(*value)).collect();
     let &[a, b] = args.as_slice() else { return None };
+    exchanged(func, uses, inst, (a, b)).or_else(|| exchanged(func, uses, inst, (b, a)))
+}
+
+/// The step in which `other` is what another lane has of `own`.
+fn exchanged(
+    func: &Function,
+    uses: &SecondaryMap<Value, u32>,
+    inst: Inst,
+    (own, other): (Value, Value),
+) -> Option<Step> {
     let block = func.layout.inst_block(inst)?;
-    for (own, other) in [(a, b), (b, a)] {
-        let Some(shuffle) = func.dfg.def_inst(other) else { continue };
-        if func.dfg.insts[shuffle].op != Opcode::ShflBfly || func.layout.inst_block(shuffle) != Some(block) {
-            continue;
-        }
-        let [value, distance, clamp, mask] = func.dfg.args(shuffle) else { continue };
-        let results: SmallVec<[Value; 2]> = func.dfg.results(shuffle).collect();
-        let read_once =
-            results.first() == Some(&other) && uses[other] == 1 && results.iter().skip(1).all(|v| uses[*v] == 0);
-        let whole = func.dfg.as_bits(*clamp) == Some(31) && func.dfg.as_bits(*mask) == Some(ALL_LANES);
-        if func.dfg.resolve(*value) == own && read_once && whole {
-            return Some((own, shuffle, func.dfg.as_bits(*distance)?));
-        }
+    let mut insts: SmallVec<[Inst; 4]> = SmallVec::new();
+    // A cast that nothing else reads, and what it is of.
+    let cast = |value: Value| {
+        let cast = func.dfg.def_inst(value).filter(|def| func.dfg.insts[*def].op == Opcode::Bitcast)?;
+        let of = func.dfg.resolve(*func.dfg.args(cast).first()?);
+        (uses[value] == 1 && func.layout.inst_block(cast) == Some(block)).then_some((cast, of))
+    };
+    let is_float = func.dfg.insts[inst].ty == Type::F32;
+    let mut received = other;
+    if is_float && let Some((cast, of)) = cast(received) {
+        insts.push(cast);
+        received = of;
     }
-    None
+    let shuffle = func.dfg.def_inst(received)?;
+    if func.dfg.insts[shuffle].op != Opcode::ShflBfly || func.layout.inst_block(shuffle) != Some(block) {
+        return None;
+    }
+    insts.push(shuffle);
+    let &[value, distance, clamp, mask] = func.dfg.args(shuffle) else { return None };
+    let mut value = func.dfg.resolve(value);
+    if value != own && is_float {
+        let (cast, of) = cast(value)?;
+        insts.push(cast);
+        value = of;
+    }
+    let results: SmallVec<[Value; 2]> = func.dfg.results(shuffle).collect();
+    let read_once =
+        results.first() == Some(&received) && uses[received] == 1 && results.iter().skip(1).all(|v| uses[*v] == 0);
+    let whole = func.dfg.as_bits(clamp) == Some(31) && func.dfg.as_bits(mask) == Some(ALL_LANES);
+    (value == own && read_once && whole).then_some(())?;
+    Some(Step { value, insts, distance: func.dfg.as_bits(distance)? })
 }
 
 /// Five steps that reach every lane.
 fn butterfly(func: &mut Function, uses: &SecondaryMap<Value, u32>, root: Inst) -> Option<Rule> {
     let data = &func.dfg.insts[root];
-    let (op, redux) = (data.op, reduction(data.op)?);
-    if data.ty != Type::I32 {
+    let (op, redux, ty) = (data.op, reduction(data.op)?, data.ty);
+    if redux.info().types != if ty == Type::F32 { TypeSet::F32 } else { TypeSet::I32 } || ty.bits() != 32 {
         return None;
     }
     let (mut at, mut lanes) = (root, 0);
     let mut replaced: SmallVec<[Inst; 8]> = SmallVec::new();
     let source = loop {
-        let (value, shuffle, distance) = step(func, uses, at)?;
+        if func.dfg.insts[at].flags.contains(Flags::FTZ) {
+            return None;
+        }
+        let Step { value, insts, distance } = step(func, uses, at)?;
         if !distance.is_power_of_two() || distance > 16 || lanes & distance != 0 {
             return None;
         }
         lanes |= distance;
-        replaced.push(shuffle);
+        replaced.extend(insts);
         if lanes == 31 {
             break value;
         }
@@ -122,14 +164,14 @@ fn butterfly(func: &mut Function, uses: &SecondaryMap<Value, u32>, root: Inst) -
     let mut builder = FunctionBuilder::before(func, root);
     builder.set_loc(loc);
     let mask = builder.bits(Type::I32, ALL_LANES);
-    let made = builder.inst(redux, Flags::EMPTY, Type::I32, &[source, mask], Extra::None);
+    let made = builder.inst(redux, Flags::EMPTY, ty, &[source, mask], Extra::None);
     let (old, new) = (func.dfg.result(root, 0), func.dfg.result(made, 0));
     func.dfg.alias(old, new);
     func.layout.remove_inst(root);
     for inst in replaced {
         func.layout.remove_inst(inst);
     }
-    Some(Rule::ButterflyRedux)
+    Some(if ty == Type::F32 { Rule::ButterflyFloat } else { Rule::ButterflyRedux })
 }
 
 /// A ballot that is compared and not used otherwise.

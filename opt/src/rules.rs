@@ -108,6 +108,10 @@ rules! {
     TestedBitShift "combine.tested_bit_shift" "A bit at a variable place, tested.";
     JoinTests "combine.join_tests" "Two values tested for the same.";
     JoinNan "combine.join_nan" "Two numbers tested for NaN.";
+    MagnitudeCompare "combine.magnitude_compare" "Bits of a float without the sign, compared.";
+    MagnitudeRange "combine.magnitude_range" "The same with two bounds.";
+    NanParts "combine.nan_parts" "The exponent of infinity and NaN, and a fraction that is zero or not.";
+    JoinUnordered "combine.join_unordered" "A number tested for NaN and compared.";
     ThreeWay "combine.three_way" "The difference of two comparisons that exclude each other.";
     FlagToFloat "combine.flag_to_float" "A flag as a float.";
     SextTruncRange "combine.sext_trunc_range" "Copies of the sign taken away and added again.";
@@ -132,6 +136,7 @@ rules! {
     SdivMultiply "combine.sdiv_multiply" "A signed division by multiplication.";
     SdivMultiplyAdd "combine.sdiv_multiply_add" "The same with a multiplier that reads as a negative number.";
     FloatExtreme "combine.float_extreme" "A choice of what is compared is a minimum or maximum.";
+    FloatSignProduct "combine.float_sign_product" "The lesser or greater of two magnitudes with a sign bit.";
     FloatMagnitude "combine.float_magnitude" "A choice of a number and its negation is a magnitude.";
     FloatDividePower "combine.float_divide_power" "A division by a power of two is a product.";
     FloatDivideConstant "combine.float_divide_constant" "A division by a constant whose reciprocal will do.";
@@ -170,6 +175,7 @@ rules! {
 
     // Threads of a warp (`combine_exchanges.rs`).
     ButterflyRedux "warp.butterfly" "Shuffles that reduce over a warp.";
+    ButterflyFloat "warp.butterfly_float" "The same of minima or maxima of f32.";
     BallotAny "warp.ballot_any" "A ballot compared with zero.";
     BallotAll "warp.ballot_all" "A ballot compared with its mask.";
 

@@ -1,6 +1,6 @@
 //! Float operations and conversions. Results are exact: no flag that allows another one is used.
 
-use ptxc_ir::{Extra, Flags, FloatCC, FloatKind, Opcode, Type, Value};
+use ptxc_ir::{Extra, Flags, FloatCC, FloatKind, IntCC, Opcode, Type, Value};
 
 use super::body::Body;
 
@@ -53,6 +53,9 @@ impl Body<'_> {
         let scalar = self.float_type();
         let ty = self.widened(scalar);
         let value = match self.rng.below(14) {
+            _ if self.features.classes && self.once_in(6) => self.classes(),
+            _ if self.features.signs && self.once_in(8) => self.signs(),
+            _ if self.features.stochastic && self.once_in(10) => self.stochastic(),
             0..=3 => {
                 let op = self.pick(BINARY, Opcode::Fadd);
                 let (a, b) = (self.operand(ty), self.operand(ty));
@@ -169,6 +172,109 @@ impl Body<'_> {
         let rounds = self.features.rounding && op == Opcode::Fptrunc && single && self.once_in(3);
         let flags = if rounds { self.pick(&[Flags::RZ, Flags::RM, Flags::RP], Flags::EMPTY) } else { Flags::EMPTY };
         Some(self.emit(op, flags, to, &[value], Extra::None))
+    }
+
+    /// A test of the bits of an f32 without the sign, or of two of them.
+    fn classes(&mut self) -> Value {
+        let x = self.operand(Type::F32);
+        let x = self.settled(x);
+        let bits = self.convert(Opcode::Bitcast, x, Type::I32);
+        let first = self.tested_bits(x, bits);
+        if self.once_in(2) {
+            return first;
+        }
+        let second = self.tested_bits(x, bits);
+        let op = if self.once_in(2) { Opcode::And } else { Opcode::Or };
+        self.op(op, &[first, second])
+    }
+
+    fn tested_bits(&mut self, x: Value, bits: Value) -> Value {
+        let exponent = 0x7f80_0000u32;
+        let near = |body: &mut Self, number: u32| number.wrapping_add(body.rng.below(3) as u32).wrapping_sub(1);
+        let number = match self.rng.below(4) {
+            0 => exponent,
+            1 => 0x0080_0000,
+            2 => (self.rng.below(256) as u32) << 23,
+            _ => self.rng.bits() as u32 >> 1,
+        };
+        let number = if self.once_in(2) { number } else { near(self, number) };
+        let (value, bound) = match self.rng.below(7) {
+            0 | 1 => (self.masked(bits, 0x7fff_ffff), number),
+            2 => (self.masked(bits, exponent.into()), number),
+            3 => {
+                let shifted = self.shift(Opcode::Lshr, bits, 23);
+                (self.masked(shifted, 255), number >> 23)
+            }
+            4 => (self.shift(Opcode::Shl, bits, 1), number << 1),
+            5 => (self.masked(bits, 0x007f_ffff), 0),
+            _ => {
+                let magnitude = if self.once_in(2) { self.op(Opcode::Fabs, &[x]) } else { x };
+                let number = if number & 0x7fff_ffff > exponent { exponent } else { number };
+                let bound = self.b.bits(Type::F32, number.into());
+                let bound = if self.once_in(3) { x } else { bound };
+                let cc = self.pick(FloatCC::ALL, FloatCC::Uno);
+                return self.fcmp(cc, magnitude, bound);
+            }
+        };
+        let value = match self.once_in(4) {
+            true => {
+                let least = self.rng.bits() as u32 >> (1 + self.rng.below(30));
+                let least = self.int(Type::I32, -i64::from(least));
+                self.op(Opcode::Add, &[value, least])
+            }
+            false => value,
+        };
+        let conditions = [IntCC::Eq, IntCC::Ne, IntCC::Ult, IntCC::Ule, IntCC::Ugt, IntCC::Uge, IntCC::Slt, IntCC::Sgt];
+        let cc = self.pick(&conditions, IntCC::Eq);
+        let bound = self.b.bits(Type::I32, bound.into());
+        self.icmp(cc, value, bound)
+    }
+
+    /// The lesser or greater of two magnitudes, or nearly, with the sign of a product.
+    fn signs(&mut self) -> Value {
+        let scalar = self.float_type();
+        let ty = if scalar.scalar_bits() == 16 && self.once_in(2) { scalar.with_lanes(2) } else { scalar };
+        let int = Type::int(ty.bits());
+        let (a, b) = (self.operand(ty), self.operand(ty));
+        // The sign of a NaN is not specified.
+        let (a, b) = (self.settled(a), self.settled(b));
+        let extremes = [Opcode::Fmin, Opcode::Fmax, Opcode::Fminimum, Opcode::Fmaximum];
+        let extreme = self.pick(&extremes, Opcode::Fmin);
+        let x = self.op(Opcode::Fabs, &[a]);
+        let y = if self.once_in(12) { b } else { self.op(Opcode::Fabs, &[b]) };
+        let magnitude = self.op(extreme, &[x, y]);
+        let (p, q) = (self.convert(Opcode::Bitcast, a, int), self.convert(Opcode::Bitcast, b, int));
+        let sign = if self.once_in(12) { p } else { self.op(Opcode::Xor, &[p, q]) };
+        if self.once_in(2) {
+            let sign = self.convert(Opcode::Bitcast, sign, ty);
+            return self.op(Opcode::Copysign, &[magnitude, sign]);
+        }
+        let top = 1u128 << (ty.scalar_bits() - 1);
+        let bits = if ty.is_vector() { top << 16 | top } else { top };
+        let sign = self.masked(sign, bits);
+        // Of a NaN it stays one.
+        let magnitude = self.convert(Opcode::Bitcast, magnitude, int);
+        let result = self.op(Opcode::Xor, &[magnitude, sign]);
+        self.convert(Opcode::Bitcast, result, ty)
+    }
+
+    /// To a format of at most 16 bits by random ones, and back.
+    fn stochastic(&mut self) -> Value {
+        let halves = [FloatKind::F16, FloatKind::Bf16];
+        let quads = [FloatKind::E4m3, FloatKind::E5m2, FloatKind::E2m3, FloatKind::E3m2, FloatKind::E2m1];
+        let (kind, lanes) = match self.once_in(3) {
+            true => (self.pick(&halves, FloatKind::F16), 2),
+            false => (self.pick(&quads, FloatKind::E4m3), 4),
+        };
+        let mut flags = if self.once_in(4) { Flags::EMPTY } else { Flags::SAT };
+        if self.once_in(4) {
+            flags |= Flags::RELU;
+        }
+        let wide = Type::F32.with_lanes(lanes);
+        let (number, random) = (self.operand(wide), self.operand(Type::I32));
+        let narrow = wide.with_scalar(Type::float(kind));
+        let narrow = self.emit(Opcode::FptruncStochastic, flags, narrow, &[number, random], Extra::None);
+        self.emit(Opcode::Fpext, Flags::EMPTY, wide, &[narrow], Extra::None)
     }
 
     /// To a narrow format and back.

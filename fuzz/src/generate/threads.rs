@@ -15,6 +15,8 @@ const REDUCTIONS: &[Opcode] = &[
     Opcode::ReduxOr,
     Opcode::ReduxXor,
 ];
+const FLOAT_REDUCTIONS: &[Opcode] =
+    &[Opcode::ReduxFmin, Opcode::ReduxFmax, Opcode::ReduxFminimum, Opcode::ReduxFmaximum];
 /// Bytes of a thread's slot in the memory that values are exchanged through.
 pub const SLOT: u64 = 16;
 
@@ -37,9 +39,14 @@ impl Body<'_> {
                 self.together(op, Type::INVALID, &[predicate, lanes]);
             }
             4 => {
-                let op = self.pick(REDUCTIONS, Opcode::ReduxAdd);
-                let value = self.operand(Type::I32);
-                self.together(op, Type::I32, &[value, lanes]);
+                let (ops, ty) = match self.features.floats && self.once_in(3) {
+                    true => (FLOAT_REDUCTIONS, Type::F32),
+                    false => (REDUCTIONS, Type::I32),
+                };
+                let op = self.pick(ops, Opcode::ReduxAdd);
+                let value = self.operand(ty);
+                let value = if ty == Type::F32 && self.once_in(3) { self.op(Opcode::Fabs, &[value]) } else { value };
+                self.together(op, ty, &[value, lanes]);
             }
             5 => {
                 let op = if self.once_in(2) { Opcode::MatchAny } else { Opcode::MatchAll };
@@ -59,7 +66,15 @@ impl Body<'_> {
     /// A reduction over the warp in five steps, or nearly one.
     fn butterfly(&mut self, lanes: Value) {
         let ops = [Opcode::Add, Opcode::Smin, Opcode::Smax, Opcode::Umin, Opcode::Umax, Opcode::And, Opcode::Or];
-        let op = self.pick(&ops, Opcode::Xor);
+        let floats = [Opcode::Fmin, Opcode::Fmax, Opcode::Fminimum, Opcode::Fmaximum];
+        let ty = if self.features.floats && self.once_in(3) { Type::F32 } else { Type::I32 };
+        let (op, wrong) = match ty == Type::F32 {
+            true => (self.pick(&floats, Opcode::Fmin), Opcode::Fmax),
+            false => (self.pick(&ops, Opcode::Xor), Opcode::Xor),
+        };
+        // Numbers may go from lane to lane as words.
+        let as_words = ty == Type::F32 && self.once_in(2);
+        let exchanged = if as_words { Type::I32 } else { ty };
         let mut distances = vec![16, 8, 4, 2, 1];
         let (a, b) = (self.rng.below(5), self.rng.below(5));
         distances.swap(a, b);
@@ -67,14 +82,16 @@ impl Body<'_> {
             distances[a] = 8;
         }
         let clamp = self.int(Type::I32, 31);
-        let mut sum = self.operand(Type::I32);
+        let mut sum = self.operand(ty);
         for distance in distances {
             let distance = self.int(Type::I32, distance);
-            let args = [sum, distance, clamp, lanes];
+            let given = if as_words { self.convert(Opcode::Bitcast, sum, Type::I32) } else { sum };
+            let args = [given, distance, clamp, lanes];
             let inst =
-                self.b.inst_with_results(Opcode::ShflBfly, Flags::EMPTY, Type::I32, &args, Extra::None, &[Type::I32]);
+                self.b.inst_with_results(Opcode::ShflBfly, Flags::EMPTY, exchanged, &args, Extra::None, &[exchanged]);
             let other = self.b.func.dfg.result(inst, 0);
-            let op = if self.once_in(24) { Opcode::Xor } else { op };
+            let other = if as_words { self.convert(Opcode::Bitcast, other, ty) } else { other };
+            let op = if self.once_in(24) { wrong } else { op };
             sum = if self.once_in(2) { self.op(op, &[sum, other]) } else { self.op(op, &[other, sum]) };
             if self.once_in(16) {
                 self.keep(sum);

@@ -13,6 +13,7 @@ mod approximate;
 mod arithmetic;
 mod convert;
 pub mod soft;
+mod stochastic;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ pub use arithmetic::{
 pub use convert::{convert, from_int, to_int, to_int_converted, to_int_saturating};
 use ptxc_ir::FloatKind;
 use soft::Number;
+pub use stochastic::{Random, convert_stochastic, random_bits};
 
 /// Rounding modes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -199,6 +199,7 @@ pub fn execute(at: &mut At<'_>) -> Result<(), Stop> {
         Shape::FloatCompare => per_element(at, float_compare),
         Shape::Select => per_element(at, select),
         Shape::Convert => convert(at),
+        Shape::ConvertRandom => per_element(at, stochastic),
         Shape::Gep => gep(at),
         Shape::BuildVector | Shape::Splat | Shape::Extract | Shape::Insert | Shape::Shuffle | Shape::Reduce => {
             vector(at)
@@ -282,6 +283,22 @@ fn convert(at: &mut At<'_>) -> Result<(), Stop> {
             None => Ok(None),
         }),
     }
+}
+
+/// Rounds by random bits, of which each element has some.
+fn stochastic(at: &At<'_>, lane: usize, element: u32) -> Result<Option<u128>, Stop> {
+    let Some(kind) = at.step.ty.float_kind() else { return Ok(None) };
+    let (number, word) = (at.read(at.arg(0)?, element, lane), at.read(at.arg(1)?, 0, lane));
+    Ok(number.zip(word).map(|(number, word)| {
+        let random = float::random_bits(kind, word as u32, element);
+        let flags = at.step.flags;
+        let mode = float::Mode {
+            relu: flags.contains(Flags::RELU),
+            finite: flags.contains(Flags::SAT),
+            ..float::Mode::default()
+        };
+        float::convert_stochastic(kind, number as u32, random, mode).into()
+    }))
 }
 
 /// Keeps the bits, the first element lowest. An element is poison when a part of it was.

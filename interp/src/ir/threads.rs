@@ -1,10 +1,11 @@
 //! Instructions that the threads of a warp execute together, and special registers.
 
-use ptxc_ir::{Opcode, Shape};
+use ptxc_ir::{FloatKind, Opcode, Shape};
 
 use super::access::all_lanes;
 use super::compute::At;
 use super::program::{LANES, More};
+use crate::float;
 use crate::machine::{Flow, Identity, Shuffle, Stop, Vote, World, lanes, odd, party};
 
 /// Executes a step of the lanes that meet at it.
@@ -120,7 +121,14 @@ fn redux(at: &mut At<'_>) -> Result<(), Stop> {
     let values = all_lanes(at, at.arg(0)?, "the value")?;
     let words = lanes(at.mask).map(|lane| values[lane] as u32);
     let signed = words.clone().map(|x| x as i32);
+    let float = |two: fn(FloatKind, u64, u64, bool) -> u64| {
+        words.clone().map(u64::from).reduce(|x, y| two(FloatKind::F32, x, y, false)).unwrap_or(0) as u32
+    };
     let result = match at.step.op {
+        Opcode::ReduxFmin => float(float::min),
+        Opcode::ReduxFmax => float(float::max),
+        Opcode::ReduxFminimum => float(float::minimum),
+        Opcode::ReduxFmaximum => float(float::maximum),
         Opcode::ReduxAdd => words.fold(0, u32::wrapping_add),
         Opcode::ReduxSmin => signed.min().unwrap_or(0) as u32,
         Opcode::ReduxSmax => signed.max().unwrap_or(0) as u32,

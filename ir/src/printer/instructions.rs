@@ -183,6 +183,11 @@ impl OneInst<'_, '_> {
                 self.typed(0);
                 let _ = write!(self.p.out, " to {ty}");
             }
+            Shape::ConvertRandom => {
+                self.typed(0);
+                self.rest(1, Type::I32);
+                let _ = write!(self.p.out, " to {ty}");
+            }
             Shape::Select => {
                 self.typed(0);
                 self.put(", ");

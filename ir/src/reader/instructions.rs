@@ -1,7 +1,7 @@
 //! Operands of the instructions that compute, and of those that threads execute together. One function a group of
 //! shapes; the shape comes from the opcode table.
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use super::PResult;
 use super::body::{Body, Parsed, Results};
@@ -46,7 +46,7 @@ impl<'a> Body<'_, 'a> {
             Shape::Unary | Shape::Binary | Shape::BinaryOverflow | Shape::Ternary | Shape::FloatClass => {
                 self.arithmetic(c, op)
             }
-            Shape::Convert => self.convert(c, op),
+            Shape::Convert | Shape::ConvertRandom => self.convert(c, op),
             Shape::IntCompare | Shape::FloatCompare => self.compare(c, op),
             Shape::Select => self.select(c, op),
             Shape::BuildVector | Shape::Extract | Shape::Insert | Shape::Shuffle | Shape::Splat | Shape::Reduce => {
@@ -133,10 +133,14 @@ impl<'a> Body<'_, 'a> {
 
     fn convert(&mut self, c: &mut Cursor<'_, 'a>, op: Opcode) -> PResult<Parsed> {
         let from = value_type(c)?;
-        let arg = self.operand(c, from)?;
+        let mut args: SmallVec<[Value; 2]> = smallvec![self.operand(c, from)?];
+        if op.shape() == Shape::ConvertRandom {
+            c.punct(Kind::Comma)?;
+            args.push(self.any_operand(c, Type::I32)?);
+        }
         c.word("to")?;
         let to = value_type(c)?;
-        Ok(self.make(op, to, &[arg], Extra::None, smallvec![to]))
+        Ok(self.make(op, to, &args, Extra::None, smallvec![to]))
     }
 
     fn compare(&mut self, c: &mut Cursor<'_, 'a>, op: Opcode) -> PResult<Parsed> {
@@ -292,6 +296,7 @@ impl<'a> Body<'_, 'a> {
                 args.extend(self.untyped(c, 1, 1)?);
                 match op.shape() {
                     Shape::MatchAll => smallvec![Type::I32, Type::I1],
+                    Shape::Redux => smallvec![ty],
                     _ => smallvec![Type::I32],
                 }
             }

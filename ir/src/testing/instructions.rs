@@ -51,10 +51,12 @@ pub(super) fn build_typed(o: &mut dyn Operands, b: &mut FunctionBuilder, op: Opc
             let mask = o.rng().below(1024) as u64;
             plain(o, b, op, flags, ty, &[ty], Extra::Imm(mask));
         }
-        Shape::Convert => {
+        Shape::Convert | Shape::ConvertRandom => {
             let from: Vec<Type> = all_types().into_iter().filter(|from| converts(op, *from, ty)).collect();
             if let Some(from) = o.rng().pick(&from).copied() {
-                plain(o, b, op, flags, ty, &[from], Extra::None);
+                let operands = [from, Type::I32];
+                let count = if op.shape() == Shape::Convert { 1 } else { 2 };
+                plain(o, b, op, flags, ty, &operands[..count], Extra::None);
             }
         }
         Shape::IntCompare => {

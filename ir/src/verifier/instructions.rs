@@ -62,6 +62,7 @@ pub fn in_set(set: TypeSet, ty: Type) -> bool {
         TypeSet::IntVector => ty.is_vector() && ty.is_int_like(),
         TypeSet::FloatVector => ty.is_vector() && computing,
         TypeSet::I32 => ty == Type::I32,
+        TypeSet::F32 => ty == Type::F32,
         TypeSet::Atomic => match ty.kind() {
             Some(Scalar::Int(bits)) => !ty.is_vector() && (8..=128).contains(&bits) && bits.is_power_of_two(),
             Some(Scalar::Float(kind)) if ty.is_vector() => computing && kind != FloatKind::F64 && packs(ty),
@@ -93,6 +94,7 @@ fn controlling_type(view: &View) -> Checked {
             TypeSet::IntVector => "vectors of integers",
             TypeSet::FloatVector => "vectors of f16, bf16, f32 or f64",
             TypeSet::I32 => "i32",
+            TypeSet::F32 => "f32",
             TypeSet::Atomic => "types that atomics work on",
         };
         format!("`{}` takes {wanted}, not {ty}", view.text())
@@ -107,7 +109,7 @@ fn shape(view: &View) -> Checked {
             }
             _ => Ok(()),
         },
-        Shape::Convert => convert(view),
+        Shape::Convert | Shape::ConvertRandom => convert(view),
         Shape::Select => select(view),
         Shape::Shuffle => shuffle(view),
         Shape::Switch => switch(view),
@@ -157,6 +159,16 @@ fn conversion(op: Opcode, from: Type, to: Type) -> Checked {
             let (small, large) = if op == Opcode::Fptrunc { (b, a) } else { (a, b) };
             let what = if op == Opcode::Fptrunc { "makes floats narrower" } else { "makes floats wider" };
             width(is_wider(large, small), what)
+        }
+        Opcode::FptruncStochastic => {
+            // As many lanes as share a word of random bits.
+            let lanes = match to.float_kind() {
+                Some(FloatKind::F16 | FloatKind::Bf16) => 2,
+                Some(kind) if kind.is_narrow() && kind != FloatKind::Ue8m0 => 4,
+                _ => 0,
+            };
+            let fits = from.is_vector() && from.scalar() == Type::F32 && to.lanes() == lanes;
+            kinds(fits, "two f32 to f16 or bf16, or four to e4m3, e5m2, e2m3, e3m2 or e2m1")
         }
         Opcode::Fptoui | Opcode::Fptosi | Opcode::FptouiSat | Opcode::FptosiSat => {
             kinds(computing(from), "floats to integers")

@@ -218,7 +218,8 @@ fn arity(view: &View) -> (usize, usize) {
         | Shape::Ballot
         | Shape::MatchAny
         | Shape::MatchAll
-        | Shape::Redux => 2,
+        | Shape::Redux
+        | Shape::ConvertRandom => 2,
         Shape::Ternary | Shape::Select | Shape::Insert | Shape::MemCopy | Shape::MemSet => 3,
         Shape::Shuffle4 => 4,
         Shape::BuildVector => view.data.ty.lanes() as usize,
@@ -279,6 +280,7 @@ pub(super) fn types(view: &View) -> Checked {
             view.expect(1, ty.scalar())?;
             view.expect_that(2, view.ty(2).is_int(), "an integer")
         }
+        Shape::ConvertRandom => view.expect(1, Type::I32),
         Shape::Branch | Shape::Predicate => view.expect(0, Type::I1),
         Shape::Return => list(view, 0, &view.module.sig_results(&view.func.sig)),
         Shape::Call => match view.data.extra {

@@ -123,6 +123,7 @@ impl Context<'_> {
     }
 
     fn redux_operation(op: Opcode) -> (Opcode, i64) {
+        let infinity = i64::from(f32::INFINITY.to_bits());
         match op {
             Opcode::ReduxAdd => (Opcode::Add, 0),
             Opcode::ReduxSmin => (Opcode::Smin, i64::from(i32::MAX)),
@@ -131,6 +132,11 @@ impl Context<'_> {
             Opcode::ReduxUmax => (Opcode::Umax, 0),
             Opcode::ReduxAnd => (Opcode::And, -1),
             Opcode::ReduxOr => (Opcode::Or, 0),
+            // A NaN gives way to every number; where NaN wins, infinity gives way.
+            Opcode::ReduxFmin => (Opcode::Fmin, 0x7fff_ffff),
+            Opcode::ReduxFmax => (Opcode::Fmax, 0x7fff_ffff),
+            Opcode::ReduxFminimum => (Opcode::Fminimum, infinity),
+            Opcode::ReduxFmaximum => (Opcode::Fmaximum, infinity | 1 << 31),
             _ => (Opcode::Xor, 0),
         }
     }
@@ -138,10 +144,11 @@ impl Context<'_> {
     /// `redux` where the target lacks it. Every thread of the mask takes the value of each of them in turn: the loop
     /// runs as often for all, so that its exchanges stay converged. A full mask is a butterfly instead.
     fn expand_redux_loop(&mut self, inst: Inst) {
-        if self.features.redux {
+        let data = self.func.dfg.insts[inst].clone();
+        let ty = data.ty;
+        if if ty == Type::F32 { self.features.redux_float } else { self.features.redux } {
             return;
         }
-        let data = self.func.dfg.insts[inst].clone();
         let args = self.args(inst);
         let (op, identity) = Self::redux_operation(data.op);
         if self.func.dfg.as_bits(args[1]) == Some(0xffff_ffff) {
@@ -151,23 +158,17 @@ impl Context<'_> {
         }
         let Some(tail) = self.split_before(inst) else { return };
         self.note(Pattern::LegalReduxLoop);
-        let (looping, params) = self.block_before(tail, &[Type::I32, Type::I32]);
-        let start = self.imm(Type::I32, identity);
+        let (looping, params) = self.block_before(tail, &[Type::I32, ty]);
+        let start = self.bits(ty, u128::from(identity as u32));
         self.jump(looping, &[args[1], start]);
         self.cursor = Cursor::End(looping);
         let lane = self.un(Opcode::Cttz, params[0]);
         let clamp = self.imm(Type::I32, 31);
         let operands = [args[0], lane, clamp, args[1]];
-        let exchange = self.builder().inst_with_results(
-            Opcode::ShflIdx,
-            Flags::EMPTY,
-            Type::I32,
-            &operands,
-            Extra::None,
-            &[Type::I32],
-        );
+        let exchange =
+            self.builder().inst_with_results(Opcode::ShflIdx, Flags::EMPTY, ty, &operands, Extra::None, &[ty]);
         let received = self.func.dfg.result(exchange, 0);
-        let acc = self.bin(op, params[1], received);
+        let acc = self.bin_flags(op, Flags::EMPTY, params[1], received);
         let less = self.bin_imm(Opcode::Sub, params[0], 1);
         let left = self.bin(Opcode::And, params[0], less);
         let more = self.icmp_imm(IntCC::Ne, left, 0);

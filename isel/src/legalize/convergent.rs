@@ -95,21 +95,15 @@ impl Context<'_> {
     pub fn butterfly(&mut self, op: Opcode, value: Value, mask: Value) -> Value {
         self.note(Pattern::LegalReduxButterfly);
         let mut acc = value;
+        let ty = self.ty(value);
         let clamp = self.imm(Type::I32, 31);
         for distance in [16, 8, 4, 2, 1] {
             let lane = self.imm(Type::I32, distance);
             let operands = [acc, lane, clamp, mask];
-            let types = [Type::I32];
-            let new = self.builder().inst_with_results(
-                Opcode::ShflBfly,
-                Flags::EMPTY,
-                Type::I32,
-                &operands,
-                Extra::None,
-                &types,
-            );
+            let new =
+                self.builder().inst_with_results(Opcode::ShflBfly, Flags::EMPTY, ty, &operands, Extra::None, &[ty]);
             let other = self.func.dfg.result(new, 0);
-            acc = self.bin(op, acc, other);
+            acc = self.bin_flags(op, Flags::EMPTY, acc, other);
         }
         acc
     }

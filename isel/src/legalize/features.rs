@@ -38,6 +38,8 @@ pub(super) struct Features {
     pub independent_threads: bool,
     /// `redux.sync` (9.7.13.10).
     pub redux: bool,
+    /// `redux.sync` of f32 (9.7.13.10).
+    pub redux_float: bool,
     /// `elect.sync` (9.7.13.12).
     pub elect: bool,
     /// `atom.cas.b16` and `atom.add.f16` (9.7.13.5).
@@ -58,6 +60,8 @@ pub(super) struct Features {
     pub fp4: bool,
     /// Pairs of narrow floats from pairs of bf16, those of 4 and 6 bits from pairs of f16, too.
     pub fp8_from_bf16: bool,
+    /// Stochastic rounding (`cvt.rs`, 9.7.10.24).
+    pub stochastic: bool,
     /// Words saturated to halves and bytes, which are put together (`cvt.pack.sat`, 9.7.9.23).
     pub saturated_packs: bool,
     /// `ld.global` and `st.global` of 256 bits.
@@ -103,6 +107,7 @@ impl Features {
             // No instruction tells: `ptxas` takes such code for every target.
             independent_threads: dialect.target.sm() >= 70,
             redux: has("redux.sync.add.s32", &[WORD; 3]),
+            redux_float: has("redux.sync.min.f32", &[WORD; 3]),
             elect: has("elect.sync", &[Shape::Pair, WORD, Shape::Register(RegType::Pred), WORD]),
             atomic16: exchange("atom.cas.b16", HALF),
             atomic_f64: add("atom.add.f64", LONG),
@@ -113,6 +118,7 @@ impl Features {
             fp8: has("cvt.rn.satfinite.e4m3x2.f32", &[HALF, WORD, WORD]),
             fp4: has("cvt.rn.satfinite.e2m3x2.f32", &[HALF, WORD, WORD]),
             fp8_from_bf16: has("cvt.rn.satfinite.e4m3x2.bf16x2", &[HALF, WORD]),
+            stochastic: has("cvt.rs.f16x2.f32", &[WORD; 4]),
             saturated_packs: has("cvt.pack.sat.u8.s32.b32", &[WORD; 4]),
             wide_memory: has("ld.global.v4.b64", &[Shape::Vector(4), LONG, LONG, LONG, LONG, AT[0], AT[1]]),
         }
@@ -343,6 +349,13 @@ mod tests {
         for (target, more) in steps {
             expected += more;
             assert_eq!(new(target), expected, "{target}");
+        }
+        // Not in all later families.
+        let named = |name: &str| Features::new(name.parse().expect("a target"), None);
+        for (target, stochastic, redux) in
+            [("sm_100", false, false), ("sm_100a", true, true), ("sm_103f", false, true), ("sm_120a", false, false)]
+        {
+            assert_eq!((named(target).stochastic, named(target).redux_float), (stochastic, redux), "{target}");
         }
     }
 }

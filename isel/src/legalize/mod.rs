@@ -39,6 +39,7 @@ mod operations;
 mod parts;
 mod predicates;
 mod short_pairs;
+mod stochastic;
 mod types;
 mod vectors;
 mod wide_int;

@@ -12,23 +12,24 @@ use super::context::Context;
 use super::parts::{Lane, Lanes};
 use crate::rules::Pattern;
 
-/// The layout of a narrow format.
-struct Layout {
+/// The layout of a format of at most 16 bits.
+pub(super) struct Layout {
     /// Significand bits stored.
-    fraction: u32,
+    pub fraction: u32,
     /// Exponent bias.
-    bias: i32,
+    pub bias: i32,
     /// Code of the largest finite number.
-    most: i64,
+    pub most: i64,
     /// Code that an overflow without `sat` gives; equal to `most` for formats without infinity and NaN.
-    overflow: i64,
+    pub overflow: i64,
     /// Code of NaN, or of what stands for it.
-    nan: i64,
+    pub nan: i64,
     /// Position of the sign bit.
-    sign: i64,
+    pub sign: i64,
 }
 
-fn layout(kind: FloatKind) -> Option<Layout> {
+/// The layout of a format that has sign, exponent and significand.
+pub(super) fn layout(kind: FloatKind) -> Option<Layout> {
     let row = |fraction, bias, most, overflow, nan, sign| Layout { fraction, bias, most, overflow, nan, sign };
     match kind {
         FloatKind::E4m3 => Some(row(3, 7, 0x7e, 0x7f, 0x7f, 7)),
@@ -36,6 +37,8 @@ fn layout(kind: FloatKind) -> Option<Layout> {
         FloatKind::E2m3 => Some(row(3, 1, 0x1f, 0x1f, 0x1f, 5)),
         FloatKind::E3m2 => Some(row(2, 3, 0x1f, 0x1f, 0x1f, 5)),
         FloatKind::E2m1 => Some(row(1, 1, 0x07, 0x07, 0x07, 3)),
+        FloatKind::F16 => Some(row(10, 15, 0x7bff, 0x7c00, 0x7fff, 15)),
+        FloatKind::Bf16 => Some(row(7, 127, 0x7f7f, 0x7f80, 0x7fff, 15)),
         _ => None,
     }
 }
@@ -258,6 +261,20 @@ impl Context<'_> {
         };
         let code = self.encode_finite(nearest, &layout, single, magnitude);
         let limit = if flags.contains(Flags::SAT) || !nearest { layout.most } else { layout.overflow };
+        self.finish_code(flags, &layout, limit, single, code)
+    }
+
+    /// The code of a number from that of its magnitude, which becomes `limit` where it is beyond the largest: with the
+    /// sign, `relu`, and what stands for NaN.
+    pub(super) fn finish_code(
+        &mut self,
+        flags: Flags,
+        layout: &Layout,
+        limit: i64,
+        single: Value,
+        code: Value,
+    ) -> Value {
+        let bits = self.bitcast(single, Type::I32);
         let above = self.icmp_imm(IntCC::Ugt, code, layout.most);
         let limit = self.imm(Type::I32, limit);
         let code = self.select(above, limit, code);

@@ -100,6 +100,7 @@ impl Context<'_> {
             Shape::Unary | Shape::Binary | Shape::Ternary | Shape::BinaryOverflow => self.visit_arithmetic(inst),
             Shape::FloatClass | Shape::IntCompare | Shape::FloatCompare | Shape::Select => self.visit_choice(inst),
             Shape::Convert => self.visit_conversion(inst),
+            Shape::ConvertRandom => self.visit_stochastic(inst),
             Shape::BuildVector | Shape::Extract | Shape::Insert | Shape::Shuffle | Shape::Splat | Shape::Reduce => {
                 self.visit_vector(inst);
             }

@@ -529,6 +529,14 @@ impl generated::rules::Context for Lower<'_> {
         m.approx()
     }
 
+    fn xor_sign(&mut self, m: Mnemonic) -> Mnemonic {
+        m.xor_sign()
+    }
+
+    fn product_of_signs(&mut self, extreme: Inst, sign: Value) -> bool {
+        self.has_product_of_signs(extreme, sign)
+    }
+
     fn nan(&mut self, m: Mnemonic) -> Mnemonic {
         m.nan()
     }

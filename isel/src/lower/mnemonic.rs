@@ -70,6 +70,7 @@ const RELU: u64 = 1 << 27;
 const SATFINITE: u64 = 1 << 28;
 const AND_WITH: u64 = 1 << 29;
 const OR_WITH: u64 = 1 << 30;
+const XOR_SIGN: u64 = 1 << 31;
 const TYPE1_SHIFT: u32 = 32;
 const TYPE2_SHIFT: u32 = 40;
 
@@ -115,6 +116,11 @@ impl Mnemonic {
         Mnemonic(self.0 | NAN)
     }
 
+    /// With `xorsign.abs`: of magnitudes, with the product of the signs.
+    pub fn xor_sign(self) -> Mnemonic {
+        Mnemonic(self.0 | XOR_SIGN)
+    }
+
     /// With `satfinite`.
     pub fn satfinite(self) -> Mnemonic {
         Mnemonic(self.0 | SATFINITE)
@@ -156,6 +162,8 @@ impl Mnemonic {
             (OR_WITH, tok::OR),
             (FTZ, tok::FTZ),
             (NAN, tok::PROPAGATE_NAN),
+            (XOR_SIGN, tok::XORSIGN),
+            (XOR_SIGN, tok::ABS),
             (SAT, tok::SAT),
             (SATFINITE, tok::SATFINITE),
             (RELU, tok::RELU),

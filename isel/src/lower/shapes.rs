@@ -1,6 +1,6 @@
 //! Shapes of several instructions that rules ask for by name.
 
-use ptxc_ir::{Inst, IntCC, Opcode, Type, Value};
+use ptxc_ir::{Flags, Inst, IntCC, Opcode, Type, Value};
 
 use super::Lower;
 
@@ -61,6 +61,41 @@ impl Lower<'_> {
             return ((a, b) == (c, d) || (a, b) == (d, c)).then_some((signed, a, b));
         }
         None
+    }
+
+    /// Whether `sign` has the sign of the product of the two numbers whose magnitudes a minimum or maximum takes: their bits
+    /// joined by `xor`, or the product itself where it is not NaN.
+    pub(super) fn has_product_of_signs(&self, extreme: Inst, sign: Value) -> bool {
+        let number = |index: usize| {
+            let magnitude = self.pure_def(self.arg(extreme, index))?;
+            let unflushed = !self.ir.dfg.insts[magnitude].flags.contains(Flags::FTZ);
+            unflushed.then(|| self.arg(magnitude, 0))
+        };
+        let (Some(a), Some(b)) = (number(0), number(1)) else { return false };
+        let Some(joined) = self.pure_def(self.bits_behind(sign)) else { return false };
+        let data = &self.ir.dfg.insts[joined];
+        let of = |x: Value, y: Value| (x, y) == (a, b) || (y, x) == (a, b);
+        match data.op {
+            Opcode::Xor => of(self.bits_behind(self.arg(joined, 0)), self.bits_behind(self.arg(joined, 1))),
+            Opcode::Fmul => {
+                let keeps_sign = data.flags.contains(Flags::NNAN) && !data.flags.contains(Flags::SAT);
+                keeps_sign && self.bits_behind(sign) == sign && of(self.arg(joined, 0), self.arg(joined, 1))
+            }
+            _ => false,
+        }
+    }
+
+    /// The value whose bits another one has.
+    fn bits_behind(&self, value: Value) -> Value {
+        let mut value = self.ir.dfg.resolve(value);
+        // A cast of a cast is rare; what is hidden behind more of them is not found.
+        for _ in 0..3 {
+            match self.pure_def(value).filter(|inst| self.ir.dfg.insts[*inst].op == Opcode::Bitcast) {
+                Some(cast) => value = self.arg(cast, 0),
+                None => break,
+            }
+        }
+        value
     }
 
     /// `(a << n) | (b >> m)` with n + m = 32 as a, b and the amount of the shift that `by` names.

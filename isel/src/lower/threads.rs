@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::memory::untyped_tok;
 use super::{Lower, space_tok};
+use crate::rules::Pattern;
 
 type Operands = SmallVec<[Operand; 8]>;
 
@@ -46,6 +47,10 @@ impl Lower<'_> {
             ReduxAnd => self.simple(inst, &[tok::REDUX, tok::SYNC, tok::AND, tok::B32]),
             ReduxOr => self.simple(inst, &[tok::REDUX, tok::SYNC, tok::OR, tok::B32]),
             ReduxXor => self.simple(inst, &[tok::REDUX, tok::SYNC, tok::XOR, tok::B32]),
+            ReduxFmin => self.redux_float(inst, &[tok::MIN]),
+            ReduxFmax => self.redux_float(inst, &[tok::MAX]),
+            ReduxFminimum => self.redux_float(inst, &[tok::MIN, tok::PROPAGATE_NAN]),
+            ReduxFmaximum => self.redux_float(inst, &[tok::MAX, tok::PROPAGATE_NAN]),
             Elect => self.with_predicate(inst, &[tok::ELECT, tok::SYNC]),
             _ => {
                 let message = self.no_rule(inst);
@@ -75,6 +80,32 @@ impl Lower<'_> {
         }
         self.push_sources(inst, &mut operands);
         self.emit_toks(toks, &operands);
+    }
+
+    /// `redux` of f32, of magnitudes where it takes them itself.
+    fn redux_float(&mut self, inst: Inst, operation: &[Tok]) {
+        let value = self.arg(inst, 0);
+        let magnitude = self.pure_def(value).filter(|def| {
+            let data = &self.ir.dfg.insts[*def];
+            data.op == Opcode::Fabs && !data.flags.contains(Flags::FTZ)
+        });
+        let mut toks: SmallVec<[Tok; 8]> = SmallVec::from_slice(&[tok::REDUX, tok::SYNC, operation[0]]);
+        toks.extend(magnitude.map(|_| tok::ABS));
+        toks.extend_from_slice(&operation[1..]);
+        toks.push(tok::F32);
+        let value = match magnitude {
+            Some(def) => {
+                self.note(Pattern::ReduxMagnitude);
+                self.arg(def, 0)
+            }
+            None => value,
+        };
+        let Some(result) = self.ir.dfg.first_result(inst) else { return };
+        let dest = self.def_regs(result)[0];
+        let source = self.reg_of(value);
+        let mask = self.arg(inst, 1);
+        let mask = self.bit_source(mask);
+        self.emit_toks(&toks, &[Operand::Def(dest), Operand::Use(source), mask]);
     }
 
     /// An instruction with destination `d|p`; `p` is left out where nobody reads it and PTX allows that.

@@ -246,7 +246,7 @@ fn unordered(func: &mut Function, inst: Inst) -> Option<Found> {
 }
 
 /// The number that a comparison tests for NaN alone: it is compared with itself or with a number.
-fn tested_for_nan(func: &Function, flag: Value, wanted: FloatCC) -> Option<Value> {
+pub(super) fn tested_for_nan(func: &Function, flag: Value, wanted: FloatCC) -> Option<Value> {
     let inst = func.dfg.def_inst(flag)?;
     let args = made_by(func, flag, Opcode::Fcmp)?;
     let &[a, b] = &args[..] else { return None };

@@ -16,6 +16,7 @@ pub(super) fn rewrite(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Opt
         Opcode::Select => extreme(func, ctx, inst).or_else(|| magnitude(func, ctx, inst)),
         Opcode::Fdiv => division(func, inst),
         Opcode::Fmin | Opcode::Fmax => saturation(func, ctx, inst),
+        Opcode::Bitcast => sign_of_magnitudes(func, inst),
         _ => None,
     }
 }
@@ -156,6 +157,40 @@ fn magnitude(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found
     let absolute = builder.unary_flags(Opcode::Fabs, flags, x);
     let value = if keeps_positive { absolute } else { builder.unary_flags(Opcode::Fneg, flags, absolute) };
     Some((FloatMagnitude, value))
+}
+
+/// A minimum or maximum of two magnitudes that gets a sign bit by `xor`, or by `or` where it is not NaN: the bits of a NaN are
+/// open, but not that a bit of them is set.
+fn sign_of_magnitudes(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[bits] = func.dfg.args(inst) else { return None };
+    let ty = func.dfg.insts[inst].ty;
+    format(ty)?;
+    let joined = func.dfg.insts[func.dfg.def_inst(bits)?].op;
+    let args = made_by(func, bits, joined).filter(|_| matches!(joined, Opcode::Xor | Opcode::Or))?;
+    let &[a, b] = &args[..] else { return None };
+    [(a, b), (b, a)].into_iter().find_map(|(magnitude, sign)| {
+        let extreme = *made_by(func, magnitude, Opcode::Bitcast)?.first()?;
+        let data = &func.dfg.insts[func.dfg.def_inst(extreme)?];
+        let is_extreme = matches!(data.op, Opcode::Fmin | Opcode::Fmax | Opcode::Fminimum | Opcode::Fmaximum);
+        let exact = joined == Opcode::Xor || data.flags.contains(Flags::NNAN);
+        if func.dfg.ty(extreme) != ty || !is_extreme || !exact {
+            return None;
+        }
+        let operands = made_by(func, extreme, data.op)?;
+        let masked = made_by(func, sign, Opcode::And)?;
+        let &[source, mask] = &masked[..] else { return None };
+        let width = func.dfg.ty(mask).scalar_bits();
+        let lane = 1u128 << (ty.scalar_bits() - 1);
+        // The sign bit of every lane of the float, in each lane of the integer.
+        let wanted = (0..width / ty.scalar_bits().min(width)).fold(0, |all, at| all | lane << (at * ty.scalar_bits()));
+        let is_sign = width >= ty.scalar_bits() && lanes(func, mask)?.iter().all(|bits| *bits == wanted);
+        if !is_sign || !operands.iter().all(|value| made_by(func, *value, Opcode::Fabs).is_some()) {
+            return None;
+        }
+        let mut builder = before(func, inst);
+        let sign = builder.convert(Opcode::Bitcast, source, ty);
+        Some((FloatSignProduct, builder.binary(Opcode::Copysign, extreme, sign)))
+    })
 }
 
 /// A sum or product that is clamped to [0, 1], where the machine's does that itself. It gives 0 for NaN, as a minimum of a maximum

@@ -13,6 +13,7 @@ mod convert;
 mod division;
 mod float;
 mod idioms;
+mod magnitudes;
 mod remainders;
 
 use ptxc_ir::{Bits, Cfg, Effect, Extra, Function, FunctionBuilder, Inst, KnownBits, Opcode, Scalar, Type, Value};
@@ -98,6 +99,7 @@ fn replacement(func: &mut Function, ctx: &Context<'_>, known: &KnownBits, inst: 
         .or_else(|| compare::rewrite(func, known, inst))
         .or_else(|| convert::rewrite(func, known, inst))
         .or_else(|| float::rewrite(func, ctx, inst))
+        .or_else(|| magnitudes::rewrite(func, inst))
 }
 
 /// Divisions trap in no program that is defined; else only what computes.

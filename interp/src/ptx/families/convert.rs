@@ -4,7 +4,7 @@ use ptxc_ir::FloatKind;
 
 use super::float::mode;
 use super::lanewise::slow;
-use crate::float::{self, Mode, Round};
+use crate::float;
 use crate::ptx::instruction::Instruction;
 use crate::ptx::operand::{Operand, Slot};
 use crate::ptx::program::Operation;
@@ -98,7 +98,7 @@ fn narrow(i: &mut Instruction<'_>, to: Type, from: Type) -> Result<Operation, St
     })
 }
 
-/// `.rs`: random bits are added below the last place that stays, and what is below is cut off (PTX ISA 9.7.10.24).
+/// `.rs`: random bits are added to what is cut off (PTX ISA 9.7.10.24).
 fn stochastic(i: &mut Instruction<'_>, to: Type) -> Result<Operation, String> {
     let kind = to.float().ok_or_else(|| "the result is no float".to_string())?;
     let mode = mode(i);
@@ -111,45 +111,17 @@ fn stochastic(i: &mut Instruction<'_>, to: Type) -> Result<Operation, String> {
     let random = i.source(i.operands.len() - 1, Type::bits_of(32))?;
     // The last operand is the lowest element.
     sources.reverse();
-    let (storage, count) = (to.element, to.count);
+    let storage = to.element;
     Ok(Operation::compute(move |at| {
         at.each(d, |at, lane| {
             let bits = at.lane(random, lane) as u32;
             sources.iter().enumerate().fold(0, |all, (index, slot)| {
-                let chosen = random_bits(bits, index as u32, count);
-                let value = stochastic_one(kind, at.lane(*slot, lane) as u32, chosen, mode);
+                let random = float::random_bits(kind, bits, index as u32);
+                let value = float::convert_stochastic(kind, at.lane(*slot, lane) as u32, random, mode);
                 all | (value & low_bits(storage)) << (index as u32 * storage)
             })
         });
     }))
-}
-
-/// The random bits of an element, and how many there are: halves of the word for two, bytes and their like for four.
-fn random_bits(word: u32, index: u32, count: u32) -> (u32, u32) {
-    match count {
-        // Thirteen bits an element: the low half belongs to the low element.
-        2 => (word >> (16 * index) & 0x1fff, 13),
-        _ => (word >> (8 * index) & 0xff, 8),
-    }
-}
-
-/// Rounds one number: random bits are added to what is cut off.
-fn stochastic_one(kind: FloatKind, bits: u32, (random, count): (u32, u32), mode: Mode) -> u64 {
-    let toward_zero = Mode { round: Round::Zero, ..mode };
-    let below = float::convert(FloatKind::F32, kind, bits.into(), Mode { relu: false, ..toward_zero });
-    if float::is_nan(FloatKind::F32, bits.into()) || bits & 0x7fff_ffff >= 0x7f80_0000 {
-        return float::convert(FloatKind::F32, kind, bits.into(), mode);
-    }
-    // What is cut off, as a fraction of the distance to the next number away from zero.
-    let back = float::convert(kind, FloatKind::F32, below, Mode::default());
-    let next = float::convert(kind, FloatKind::F32, below + 1, Mode::default());
-    let number = |bits: u64| f64::from(f32::from_bits(bits as u32)).abs();
-    let (low, high, exact) = (number(back), number(next), number(bits.into()));
-    let fraction = if high > low { (exact - low) / (high - low) } else { 0.0 };
-    let up = fraction + f64::from(random) / f64::from(1u32 << count) >= 1.0;
-    let rounded = if up { below + 1 } else { below };
-    let negative = bits >> 31 != 0;
-    if mode.relu && negative { 0 } else { rounded }
 }
 
 /// `cvt.pack.sat`: two numbers saturated into the low part, the third operand shifted above them.

@@ -148,7 +148,7 @@ impl<'m> Writer<'_, 'm> {
         let ty = match op.shape() {
             Shape::Convert | Shape::Unary | Shape::Binary | Shape::Ternary => result.unwrap_or(first),
             Shape::BinaryOverflow | Shape::Reduce | Shape::Shuffle4 | Shape::MatchAny | Shape::MatchAll => first,
-            Shape::Redux => IrType::I32,
+            Shape::Redux => result.unwrap_or(IrType::I32),
             _ => IrType::INVALID,
         };
         if op == Opcode::Bitcast && first == ty {
