@@ -20,8 +20,8 @@ pub fn random_bits(kind: FloatKind, word: u32, element: u32) -> Random {
     let pair = element / 2;
     let half = match kind {
         // Only the bits that f16 has not.
-        FloatKind::F16 => return Random { bits: word >> (16 * element) & 0x1fff, count: 13 },
-        FloatKind::Bf16 => return Random { bits: word >> (16 * element) & 0xffff, count: 16 },
+        FloatKind::F16 => return Random { bits: word >> (16 * (element % 2)) & 0x1fff, count: 13 },
+        FloatKind::Bf16 => return Random { bits: word >> (16 * (element % 2)) & 0xffff, count: 16 },
         FloatKind::E2m1 => word >> (8 * pair) & 0xff | (word >> (16 + 8 * pair) & 0xff) << 8,
         _ => word >> (16 * pair) & 0xffff,
     };
