@@ -184,6 +184,9 @@ patterns! {
     LegalShortSaturating "legal.short_saturating" "src/legalize/short_pairs.rs" "Saturation of unsigned 16-bit pairs by what fits.";
     LegalShortFunnel "legal.short_funnel" "src/legalize/short_pairs.rs" "A funnel shift of 16-bit pairs by words.";
     LegalShortSelect "legal.short_select" "src/legalize/short_pairs.rs" "Words are selected for each lane of a pair.";
+    LegalStochastic "legal.stochastic" "src/legalize/stochastic.rs" "Rounding by random bits as sums of integers.";
+    LegalStochasticPair "legal.stochastic_pair" "src/legalize/stochastic.rs" "Two numbers rounded by random bits at once.";
+    LegalStochasticQuad "legal.stochastic_quad" "src/legalize/stochastic.rs" "Four numbers rounded by random bits at once.";
     LegalPairs "legal.pairs" "src/legalize/types.rs" "A float operation on a long vector, a pair of lanes at a time.";
     LegalSwitchWide "legal.switch_wide" "src/legalize/types.rs" "A switch on more than 64 bits.";
     LegalLanes "legal.lanes" "src/legalize/types.rs" "A vector's lanes computed one by one.";

@@ -13,6 +13,7 @@ use super::bits::BitString;
 use super::context::Context;
 use super::narrow_float::{Layout, layout};
 use super::parts::{Lane, Lanes};
+use crate::rules::Pattern;
 
 impl Context<'_> {
     /// The conversion.
@@ -26,12 +27,14 @@ impl Context<'_> {
         let fp8 = matches!(kind, FloatKind::E4m3 | FloatKind::E5m2);
         if self.features.stochastic && (!fp8 || flags.contains(Flags::SAT)) {
             if kind.is_narrow() {
+                self.note(Pattern::LegalStochasticQuad);
                 let word = self.stochastic_quad(kind, flags, &lanes, args[1]);
                 let mut string = BitString::default();
                 self.push_bits(&mut string, word, 32);
                 let parts = self.parts_from_bits(&mut string, to);
                 self.set_parts(result, &parts);
             } else {
+                self.note(Pattern::LegalStochasticPair);
                 let pair = self.stochastic_pair(flags, to, &lanes, args[1]);
                 self.set_parts(result, &[pair]);
             }
@@ -39,6 +42,7 @@ impl Context<'_> {
             return;
         }
         let Some(layout) = layout(kind) else { return };
+        self.note(Pattern::LegalStochastic);
         let lanes: Lanes = lanes
             .iter()
             .enumerate()
