@@ -25,7 +25,7 @@ pub fn random_bits(kind: FloatKind, word: u32, element: u32) -> Random {
         FloatKind::E2m1 => word >> (8 * pair) & 0xff | (word >> (16 + 8 * pair) & 0xff) << 8,
         _ => word >> (16 * pair) & 0xffff,
     };
-    let bits = if element % 2 == 0 { half } else { (half as u16).reverse_bits().into() };
+    let bits = if element.is_multiple_of(2) { half } else { (half as u16).reverse_bits().into() };
     Random { bits, count: 16 }
 }
 
