@@ -37,6 +37,7 @@ const O2: &[&str] = &[
     "choose-values",
     "tabulate-choices",
     "simplify-control-flow",
+    "join-branches",
     "number-values",
     "combine-exchanges",
     "widen-arithmetic",

@@ -78,12 +78,14 @@ features! {
     noalias "Parameters of the kernel that nothing else points into";
     dense_switches "Switches with many neighbouring cases";
     short_branches "Branches around one or two operations";
+    chained_branches "Branches decided one after the other that share a destination";
+    find_nth "The n-th bit that is set";
     conversions "Conversions among clamps and roundings";
     pairs "Scalar operations whose results become lanes";
     many_words "Sums and products over many words, by operations that say what they carry";
     idioms "Counts, parities and reversals by shifts, magnitudes and saturation by others, compared remainders";
     choices "Switches and branches that only choose values";
-    warp_trees "Reductions over warps by shuffles, and ballots that are compared";
+    warp_trees "Reductions over warps by shuffles, ballots that are compared, lanes that are all alike";
     adjacent_atomics "Atomic additions to neighbouring floats";
     comparisons "Minima, maxima, absolute differences and selects on comparisons";
 }

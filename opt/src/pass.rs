@@ -79,6 +79,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::choose_values,
     },
     Pass {
+        name: "join-branches",
+        summary: "makes one branch of two that share a destination",
+        run: crate::join_branches,
+    },
+    Pass {
         name: "merge-block-params",
         summary: "replaces block parameters that receive the same value from everywhere",
         run: crate::merge_block_params,

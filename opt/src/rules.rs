@@ -167,17 +167,24 @@ rules! {
     SignedAverage "combine.signed_average" "Half of a sum computed in twice the width.";
     ClampedSum "combine.clamped_sum" "A sum in twice the width kept in 32 bits.";
     ClampedDifference "combine.clamped_difference" "A difference in twice the width kept in 32 bits.";
+    FindTested "combine.find_tested" "`fns` for the bit at a place.";
+    FindFew "combine.find_few" "`fns` for one of the first bits.";
+    FindByHalves "combine.find_by_halves" "`fns` for a bit of any number.";
     PowerOfTwo "combine.power_of_two" "One bit set, tested by masks.";
     RoundedDown "combine.rounded_down" "Shifted down and multiplied up again.";
     GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";
     // Atomic operations (`merge_atomics.rs`).
     MergeAtomics "atomic.merged" "Additions to neighbouring floats.";
 
-    // Threads of a warp (`combine_exchanges.rs`).
+    // Threads of a warp (`combine_exchanges/`).
     ButterflyRedux "warp.butterfly" "Shuffles that reduce over a warp.";
     ButterflyFloat "warp.butterfly_float" "The same of minima or maxima of f32.";
+    DownRedux "warp.tree_down" "Shuffles down that reduce for lane 0.";
+    UpRedux "warp.tree_up" "Shuffles up that reduce for lane 31.";
     BallotAny "warp.ballot_any" "A ballot compared with zero.";
     BallotAll "warp.ballot_all" "A ballot compared with its mask.";
+    BallotCounted "warp.ballot_counted" "The ones of a ballot compared with none or all.";
+    AllAlike "warp.all_alike" "All lanes compared with one of them.";
 
     // Branches that choose values (`choose_values/`).
     ChooseBranch "choose.branch" "A branch to one block with different values.";
@@ -186,6 +193,10 @@ rules! {
     ChooseLinear "choose.linear" "Constants that rise evenly.";
     ChooseMasked "choose.masked" "A value masked by copies of a flag.";
     ChooseBits "choose.bits" "Constants that are bits of one.";
+
+    // Branches to one destination (`join_branches.rs`).
+    BranchBoth "join.both" "Two conditions that both have to hold.";
+    BranchEither "join.either" "Two conditions of which one has to hold.";
 
     // Pairs (`pack_scalars/`).
     PackVector "pack.vector" "Lanes that are put together are computed together.";

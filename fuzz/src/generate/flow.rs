@@ -17,7 +17,7 @@ impl Body<'_> {
         }
         let features = *self.features;
         let loops = self.control.loops < MOST_LOOPS;
-        match self.rng.below(11) {
+        match self.rng.below(12) {
             0..=2 if features.branches => self.branch(),
             3 | 4 if features.loops && loops => self.repeat(),
             5 if features.switches => self.switch(),
@@ -26,6 +26,7 @@ impl Body<'_> {
             8 if features.dense_switches => self.dense_switch(),
             9 if features.short_branches => self.short_branch(),
             10 if features.choices => self.choice(),
+            11 if features.chained_branches => self.chained_branches(),
             _ => return false,
         }
         true
@@ -143,6 +144,54 @@ impl Body<'_> {
             self.jump(merge, &[value]);
             self.rejoin(before);
         }
+        self.enter(merge, scope);
+    }
+
+    /// Two or three conditions that all have to hold, or of which one has to, or nearly so.
+    fn chained_branches(&mut self) {
+        let ty = self.any_type();
+        let (before, scope) = (self.control, self.scope.len());
+        let (merge, body) = (self.block(&[ty]), self.block(&[]));
+        let old = self.operand(ty);
+        let either = self.once_in(2);
+        let length = 2 + self.rng.below(2);
+        for at in 0..length {
+            let last = at + 1 == length;
+            let next = match (last, either) {
+                (false, _) => self.block(&[]),
+                (true, true) => merge,
+                (true, false) => body,
+            };
+            let passed = if self.once_in(12) { self.operand(ty) } else { old };
+            let args = [passed];
+            let to = |block: Block| (block, if block == merge { args.as_slice() } else { &[] });
+            let (on, away) = (to(next), to(if either { body } else { merge }));
+            let condition = self.condition(false);
+            if self.once_in(2) {
+                self.br(condition, on, away)
+            } else {
+                self.br(condition, away, on)
+            }
+            if !last {
+                self.enter(next, self.scope.len());
+                if at == 0 {
+                    self.inside(false);
+                }
+                for _ in 0..self.rng.below(3) {
+                    self.integer();
+                }
+            }
+        }
+        self.rejoin(before);
+        self.enter(body, scope);
+        self.inside(false);
+        self.integer();
+        if self.features.memory && self.once_in(2) {
+            self.access();
+        }
+        let value = self.operand(ty);
+        self.jump(merge, &[value]);
+        self.rejoin(before);
         self.enter(merge, scope);
     }
 

@@ -2,7 +2,7 @@
 //! remainders that are compared or whose quotient is wanted too, magnitudes, saturation, averages. Now and then a constant
 //! is a little wrong.
 
-use ptxc_ir::{IntCC, Opcode, Type, Value};
+use ptxc_ir::{IntCC, Opcode, TargetOp, TargetOperand, Type, Value};
 
 use super::body::{Body, mask};
 
@@ -10,6 +10,9 @@ impl Body<'_> {
     /// One of them.
     pub(super) fn idiom(&mut self) -> Value {
         let ty = self.pick(&[Type::I32, Type::I32, Type::I64], Type::I32);
+        if self.features.find_nth && self.once_in(5) {
+            return self.nth();
+        }
         match self.rng.below(9) {
             0 => self.ones(ty),
             1 => self.folded(ty),
@@ -20,6 +23,30 @@ impl Body<'_> {
             7 => self.averaged(),
             _ => self.lowest(ty),
         }
+    }
+
+    /// The n-th bit that is set, from a place on, up or down.
+    fn nth(&mut self) -> Value {
+        let word = self.operand(Type::I32);
+        let word = if self.once_in(3) { self.masked(word, 0x0101_8011) } else { word };
+        let place = [0, 0, 31, self.rng.below(32) as i64];
+        let place = self.pick(&place, 0);
+        let mut args = vec![word, self.int(Type::I32, place)];
+        let number = match self.rng.below(3) {
+            0 => {
+                let number = self.operand(Type::I8);
+                self.b.convert(Opcode::Sext, number, Type::I32)
+            }
+            _ => {
+                let number = self.rng.below(21) as i64 - 10;
+                self.int(Type::I32, number)
+            }
+        };
+        args.push(number);
+        let toks = ["fns", "b32"].into_iter().filter_map(ptxc_targets::Tok::from_text).collect();
+        let operands = std::iter::once(TargetOperand::Result(0)).chain((0..3).map(TargetOperand::Arg)).collect();
+        let inst = self.b.target(TargetOp::Known { toks, guard: None, operands }, &args, &[Type::I32]);
+        self.b.func.dfg.result(inst, 0)
     }
 
     /// Ones in the low half of every field of `2 * bits`; rarely one less.

@@ -25,8 +25,11 @@ impl Body<'_> {
     pub fn warp(&mut self) -> bool {
         let Some(lanes) = self.control.lanes else { return false };
         if self.features.warp_trees && self.once_in(2) {
-            match self.rng.below(2) {
-                0 if self.b.func.dfg.as_const(lanes).is_some() => self.butterfly(lanes),
+            let all = self.b.func.dfg.as_const(lanes).is_some();
+            match self.rng.below(4) {
+                0 if all => self.butterfly(lanes),
+                1 if all => self.one_lane_tree(lanes),
+                2 if all => self.all_alike(lanes),
                 _ => self.compared_ballot(lanes),
             }
             return true;
@@ -100,6 +103,63 @@ impl Body<'_> {
         self.keep(sum);
     }
 
+    /// A reduction by shuffles down or up, which one lane has, chooses or hands to the others; or nearly so.
+    fn one_lane_tree(&mut self, lanes: Value) {
+        let ops = [Opcode::Add, Opcode::Smin, Opcode::Smax, Opcode::Umin, Opcode::Umax, Opcode::And, Opcode::Or];
+        let op = self.pick(&ops, Opcode::Xor);
+        let (kind, clamp, mut lane) = if self.once_in(2) { (Opcode::ShflDown, 31, 0) } else { (Opcode::ShflUp, 0, 31) };
+        let mut distances = vec![16, 8, 4, 2, 1];
+        let (a, b) = (self.rng.below(5), self.rng.below(5));
+        distances.swap(a, b);
+        if self.once_in(8) {
+            distances[a] = 8;
+        }
+        let clamp = self.int(Type::I32, clamp);
+        let mut sum = self.operand(Type::I32);
+        for distance in distances {
+            let distance = self.int(Type::I32, distance);
+            let args = [sum, distance, clamp, lanes];
+            let inst = self.b.inst_with_results(kind, Flags::EMPTY, Type::I32, &args, Extra::None, &[Type::I32]);
+            let other = self.b.func.dfg.result(inst, 0);
+            sum = if self.once_in(2) { self.op(op, &[sum, other]) } else { self.op(op, &[other, sum]) };
+        }
+        if self.once_in(8) {
+            lane = self.rng.below(32) as i64;
+        }
+        let number = self.int(Type::I32, lane);
+        if self.once_in(3) {
+            let clamp = self.int(Type::I32, 31);
+            let args = [sum, number, clamp, lanes];
+            let op = Opcode::ShflIdx;
+            let inst = self.b.inst_with_results(op, Flags::EMPTY, Type::I32, &args, Extra::None, &[Type::I32]);
+            let handed = self.b.func.dfg.result(inst, 0);
+            self.keep(handed);
+        }
+        let Some(register) = ptxc_targets::SpecialReg::from_name("laneid") else { return };
+        let own = self.b.sreg(register, Type::I32);
+        let cc = self.pick(&[IntCC::Eq, IntCC::Eq, IntCC::Ne, IntCC::Uge], IntCC::Eq);
+        let here = self.icmp(cc, own, number);
+        let other = self.operand(Type::I32);
+        let chosen = if cc == IntCC::Ne { self.b.select(here, other, sum) } else { self.b.select(here, sum, other) };
+        self.keep(chosen);
+        if self.once_in(8) {
+            self.keep(sum);
+        }
+    }
+
+    /// Whether all lanes have what one has.
+    fn all_alike(&mut self, lanes: Value) {
+        let ty = self.pick(&[Type::I32, Type::I64, Type::I16], Type::I32);
+        let value = self.operand(ty);
+        let value = if self.once_in(2) { self.masked(value, 1) } else { value };
+        let (lane, clamp) = (self.index(32), self.int(Type::I32, 31));
+        let args = [value, lane, clamp, lanes];
+        let inst = self.b.inst_with_results(Opcode::ShflIdx, Flags::EMPTY, ty, &args, Extra::None, &[ty]);
+        let other = self.b.func.dfg.result(inst, 0);
+        let equal = self.icmp(IntCC::Eq, value, other);
+        self.together(Opcode::VoteAll, Type::INVALID, &[equal, lanes]);
+    }
+
     /// A ballot that is compared with nobody, with all that are here, or with some number.
     fn compared_ballot(&mut self, lanes: Value) {
         let predicate = self.operand(Type::I1);
@@ -111,6 +171,15 @@ impl Body<'_> {
             2 | 3 => lanes,
             _ => self.operand(Type::I32),
         };
+        if self.once_in(3) {
+            let count = self.op(Opcode::Ctpop, &[ballot]);
+            let bounds = [0, 1, 31, 32];
+            let bound = self.pick(&bounds, 32);
+            let bound = self.int(Type::I32, bound);
+            let cc = self.pick(IntCC::ALL, IntCC::Eq);
+            let answer = self.icmp(cc, count, bound);
+            return self.keep(answer);
+        }
         let cc = self.pick(&[IntCC::Eq, IntCC::Ne], IntCC::Eq);
         let answer = if self.once_in(2) { self.icmp(cc, ballot, with) } else { self.icmp(cc, with, ballot) };
         self.keep(answer);

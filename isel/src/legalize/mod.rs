@@ -62,6 +62,8 @@ pub fn has_operation(target: Target, newest: Option<PtxVersion>, op: Opcode, fla
     match op {
         Opcode::Fptrunc => ty.lanes() == 2 && features.packs_halves(flags),
         Opcode::Clmul => features.carryless,
+        // The machines from sm_80 on do it in one instruction.
+        Opcode::MatchAll => features.redux,
         _ => features.legal_value(ty) && features.float_op(op, flags, ty),
     }
 }

@@ -11,6 +11,7 @@ mod bits;
 mod compare;
 mod convert;
 mod division;
+mod find_nth;
 mod float;
 mod idioms;
 mod magnitudes;
@@ -84,6 +85,9 @@ fn replacement(func: &mut Function, ctx: &Context<'_>, known: &KnownBits, inst: 
     if func.dfg.num_results(inst) != 1 || !is_candidate(func, inst) {
         return None;
     }
+    if func.dfg.insts[inst].op == Opcode::Target {
+        return find_nth::rewrite(func, inst);
+    }
     if func.dfg.insts[inst].op == Opcode::Gep {
         return addresses::rewrite(func, inst);
     }
@@ -102,11 +106,11 @@ fn replacement(func: &mut Function, ctx: &Context<'_>, known: &KnownBits, inst: 
         .or_else(|| magnitudes::rewrite(func, inst))
 }
 
-/// Divisions trap in no program that is defined; else only what computes.
+/// Divisions trap in no program that is defined; of target operations those with a rule only compute.
 fn is_candidate(func: &Function, inst: Inst) -> bool {
     use Opcode::{Sdiv, Srem, Udiv, Urem};
     let op = func.dfg.insts[inst].op;
-    op.info().effect == Effect::Pure || matches!(op, Udiv | Sdiv | Urem | Srem)
+    op.info().effect == Effect::Pure || matches!(op, Udiv | Sdiv | Urem | Srem | Opcode::Target)
 }
 
 /// Puts the constant of a commutative operation or a comparison last.
