@@ -200,6 +200,7 @@ rules! {
 
     // Pairs (`pack_scalars/`).
     PackVector "pack.vector" "Lanes that are put together are computed together.";
+    PackCarried "pack.carried" "Two scalars that a loop carries are a pair.";
     PackLanes "pack.lanes" "Operations on two lanes of a vector are one.";
 }
 

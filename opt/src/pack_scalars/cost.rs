@@ -88,8 +88,13 @@ fn unfused(packer: &Packer<'_>, func: &Function, op: Opcode, flags: Flags, lanes
 }
 
 /// What it takes to give the upper lane of a pair to scalar users.
-pub(super) fn extraction<'a>(func: &Function, upper: Inst, mut users: impl Iterator<Item = &'a Inst>) -> i32 {
-    if func.dfg.insts[upper].ty == Type::F32 {
+pub(super) fn extraction<'a>(func: &Function, upper: Inst, users: impl Iterator<Item = &'a Inst>) -> i32 {
+    extraction_of(func, func.dfg.insts[upper].ty, users)
+}
+
+/// The same for a lane of this type.
+pub(super) fn extraction_of<'a>(func: &Function, ty: Type, mut users: impl Iterator<Item = &'a Inst>) -> i32 {
+    if ty == Type::F32 {
         return 0;
     }
     i32::from(users.any(|user| !reads_either_half(func, *user)))

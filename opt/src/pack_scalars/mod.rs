@@ -5,12 +5,14 @@
 //! is a matter of cost in machine instructions: every pair saves one, and what takes two values together or a lane out of a pair
 //! may cost one ([`cost`]). Trees of pairs ([`tree`]) are grown toward the operands from
 //!
-//! * lanes that are put together in a vector (what [`crate::merge_accesses`] makes of neighbouring stores), and
-//! * operations on two lanes of one vector (what it makes of neighbouring loads),
+//! * lanes that are put together in a vector (what [`crate::merge_accesses`] makes of neighbouring stores),
+//! * operations on two lanes of one vector (what it makes of neighbouring loads), and
+//! * what loops carry from round to round ([`carry`]),
 //!
 //! and packed when they save more than they cost ([`place`]). Operands of sums keep their order, no sum is reassociated,
 //! and both lanes round, flush and treat NaN as the scalars did.
 
+mod carry;
 mod cost;
 mod lanes;
 mod place;
@@ -32,22 +34,9 @@ const MAX_USERS: usize = 8;
 
 /// The pass.
 pub fn pack_scalars(func: &mut Function, ctx: &Context<'_>) -> bool {
+    let mut changed = carry::carry_pairs(func, ctx);
     let order: Vec<Block> = Cfg::new(func).rpo().to_vec();
-    let mut packer = Packer {
-        ctx,
-        users: SecondaryMap::new(),
-        position: SecondaryMap::new(),
-        order: Vec::new(),
-        gathered: FxHashMap::default(),
-        built: FxHashMap::default(),
-        block: None,
-    };
-    for block in func.layout.blocks() {
-        for inst in func.layout.insts(block) {
-            packer.add_uses(func, inst);
-        }
-    }
-    let mut changed = false;
+    let mut packer = Packer::new(func, ctx);
     for block in order {
         changed |= packer.pack_block(func, block);
     }
@@ -73,18 +62,50 @@ struct Packer<'a> {
     block: Option<Block>,
 }
 
-impl Packer<'_> {
-    fn add_uses(&mut self, func: &Function, inst: Inst) {
-        func.dfg.for_each_use(inst, |value| self.users[func.dfg.resolve(value)].push(inst));
+impl<'a> Packer<'a> {
+    /// Knows all uses.
+    fn new(func: &Function, ctx: &'a Context<'a>) -> Packer<'a> {
+        let mut packer = Packer {
+            ctx,
+            users: SecondaryMap::new(),
+            position: SecondaryMap::new(),
+            order: Vec::new(),
+            gathered: FxHashMap::default(),
+            built: FxHashMap::default(),
+            block: None,
+        };
+        for block in func.layout.blocks() {
+            for inst in func.layout.insts(block) {
+                packer.add_uses(func, inst);
+            }
+        }
+        packer
     }
 
-    fn pack_block(&mut self, func: &mut Function, block: Block) -> bool {
+    /// Begins with a block.
+    fn enter(&mut self, func: &Function, block: Block) {
         self.block = Some(block);
         self.built.clear();
         self.order = func.layout.insts(block).collect();
         for (index, inst) in self.order.iter().enumerate() {
             self.position[*inst] = index as u32 + 1;
         }
+    }
+
+    /// One use of a value less.
+    fn forget_use(&mut self, value: Value, user: Inst) {
+        let list = &mut self.users[value];
+        if let Some(at) = list.iter().position(|inst| *inst == user) {
+            list.remove(at);
+        }
+    }
+
+    fn add_uses(&mut self, func: &Function, inst: Inst) {
+        func.dfg.for_each_use(inst, |value| self.users[func.dfg.resolve(value)].push(inst));
+    }
+
+    fn pack_block(&mut self, func: &mut Function, block: Block) -> bool {
+        self.enter(func, block);
         if !self.order.iter().any(|inst| packable(self.ctx, func, *inst)) {
             return false;
         }

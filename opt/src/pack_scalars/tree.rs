@@ -40,16 +40,42 @@ pub(super) struct Tree {
     /// The node that computes an instruction's result.
     pub members: FxHashMap<Inst, NodeId>,
     known: FxHashMap<(Value, Value), NodeId>,
+    /// The node of two values that are taken to be lanes of a vector.
+    assumed: Option<NodeId>,
 }
 
 impl Tree {
     pub fn new() -> Tree {
-        Tree { nodes: Vec::new(), members: FxHashMap::default(), known: FxHashMap::default() }
+        Tree { nodes: Vec::new(), members: FxHashMap::default(), known: FxHashMap::default(), assumed: None }
     }
 
     /// The node of an operation that computes both values, if they are computed alike.
     pub fn grow(&mut self, packer: &Packer<'_>, func: &Function, a: Value, b: Value) -> Option<NodeId> {
         self.operation(packer, func, a, b, 0)
+    }
+
+    /// Takes two values to be lanes of a vector. Such a tree tells what it costs, but is not made.
+    pub fn assume(&mut self, a: Value, b: Value) {
+        self.assumed = Some(self.push(Node { a, b, kind: Kind::Lanes(a, 0), cost: 0 }));
+    }
+
+    /// Whether an operation reads them together.
+    pub fn reads_assumed(&self) -> bool {
+        let Some(assumed) = self.assumed else { return false };
+        self.nodes.iter().any(|node| matches!(&node.kind, Kind::Operation(_, _, from) if from.contains(&assumed)))
+    }
+
+    /// Instructions that a node takes more, without what taking lanes out of pairs does.
+    pub fn own_cost(&self, node: NodeId) -> i32 {
+        self.nodes[node].cost
+    }
+
+    /// The instructions that compute upper lanes, with their results.
+    pub fn uppers(&self) -> impl Iterator<Item = (Inst, Value)> + '_ {
+        self.nodes.iter().filter_map(|node| match &node.kind {
+            Kind::Operation(_, upper, _) => Some((*upper, node.b)),
+            _ => None,
+        })
     }
 
     /// Instructions that packing a tree takes more than the scalars; negative if it saves some.
