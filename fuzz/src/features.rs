@@ -79,6 +79,7 @@ features! {
     dense_switches "Switches with many neighbouring cases";
     short_branches "Branches around one or two operations";
     chained_branches "Branches decided one after the other that share a destination";
+    accumulators "Loops that carry floats updated side by side";
     find_nth "The n-th bit that is set";
     conversions "Conversions among clamps and roundings";
     pairs "Scalar operations whose results become lanes";

@@ -17,7 +17,7 @@ impl Body<'_> {
         }
         let features = *self.features;
         let loops = self.control.loops < MOST_LOOPS;
-        match self.rng.below(12) {
+        match self.rng.below(14) {
             0..=2 if features.branches => self.branch(),
             3 | 4 if features.loops && loops => self.repeat(),
             5 if features.switches => self.switch(),
@@ -26,6 +26,7 @@ impl Body<'_> {
             8 if features.dense_switches => self.dense_switch(),
             9 if features.short_branches => self.short_branch(),
             10 if features.choices => self.choice(),
+            12 | 13 if features.accumulators && features.floats && features.vectors && loops => self.accumulate(),
             11 if features.chained_branches => self.chained_branches(),
             _ => return false,
         }
@@ -145,6 +146,84 @@ impl Body<'_> {
             self.rejoin(before);
         }
         self.enter(merge, scope);
+    }
+
+    /// A loop, or two in one another, that carries two or four floats, each updated by one operation with a lane of a vector.
+    fn accumulate(&mut self) {
+        let ty = self.float_type();
+        let nested = self.once_in(3) && self.control.loops + 1 < MOST_LOOPS;
+        let count = 2 * (1 + self.rng.below(2));
+        let (before, scope) = (self.control, self.scope.len());
+        let vectors: Vec<Value> = (0..2).map(|_| self.operand(ty.with_lanes(count as u32))).collect();
+        let first: Vec<Value> =
+            (0..count).map(|_| if self.once_in(2) { self.b.bits(ty, 0) } else { self.operand(ty) }).collect();
+        let params: Vec<Type> = std::iter::once(Type::I32).chain(first.iter().map(|_| ty)).collect();
+        let heads: Vec<Block> = (0..1 + usize::from(nested)).map(|_| self.block(&params)).collect();
+        let exits: Vec<Block> = heads.iter().map(|_| self.block(&params[1..])).collect();
+        let mut carried = first;
+        for head in &heads {
+            let zero = self.int(Type::I32, 0);
+            let args: Vec<Value> = std::iter::once(zero).chain(carried).collect();
+            self.jump(*head, &args);
+            self.enter(*head, self.scope.len());
+            self.inside(false);
+            carried = self.b.func.dfg.block_params(*head)[1..].to_vec();
+        }
+        self.control.loops += heads.len() as u32;
+        for _ in 0..1 + self.rng.below(2) {
+            carried = self.accumulated(&vectors, &carried);
+        }
+        for (head, exit) in heads.iter().zip(&exits).rev() {
+            let number = self.b.func.dfg.block_params(*head)[0];
+            let one = self.int(Type::I32, 1);
+            let next = self.op(Opcode::Add, &[number, one]);
+            let bound = 1 + self.rng.below(3) as i64;
+            let bound = self.int(Type::I32, bound);
+            let more = self.icmp(IntCC::Slt, next, bound);
+            let again: Vec<Value> = std::iter::once(next).chain(carried.iter().copied()).collect();
+            self.br(more, (*head, &again), (*exit, &carried));
+            self.b.switch_to(*exit);
+            carried = self.b.func.dfg.block_params(*exit).to_vec();
+        }
+        self.rejoin(before);
+        self.scope.truncate(scope);
+        for value in carried {
+            self.keep(value);
+        }
+    }
+
+    /// Each of the values after one more operation. Rarely two of them change places, or one is read besides.
+    fn accumulated(&mut self, vectors: &[Value], carried: &[Value]) -> Vec<Value> {
+        let ops = [Opcode::Fadd, Opcode::Fmul, Opcode::Fma, Opcode::Fma, Opcode::Fmin, Opcode::Fmax];
+        let op = self.pick(&ops, Opcode::Fma);
+        let mut next: Vec<Value> = Vec::new();
+        for (lane, value) in carried.iter().enumerate() {
+            let index = self.int(Type::I32, lane as i64);
+            let lanes: Vec<Value> = vectors
+                .iter()
+                .map(|vector| {
+                    let from = self.b.ty(*vector);
+                    self.emit(Opcode::Extract, Flags::EMPTY, from, &[*vector, index], Extra::None)
+                })
+                .collect();
+            let op = if self.once_in(24) { Opcode::Fadd } else { op };
+            let result = if op == Opcode::Fma {
+                self.op(op, &[lanes[0], lanes[1], *value])
+            } else if self.once_in(2) {
+                self.op(op, &[lanes[0], *value])
+            } else {
+                self.op(op, &[*value, lanes[0]])
+            };
+            next.push(result);
+        }
+        if self.once_in(8) {
+            next.swap(0, 1);
+        }
+        if self.once_in(6) {
+            self.scope.push(carried[0]);
+            self.integer();
+        }
+        next
     }
 
     /// Two or three conditions that all have to hold, or of which one has to, or nearly so.
