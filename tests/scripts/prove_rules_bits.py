@@ -51,6 +51,22 @@ def shift(kind, value, amount):
     return resize(out, width)
 
 
+def find_nth(mask, base, offset):
+    """PTX ISA 9.7.1, fns: the n-th bit that is set, from a place up or, with a negative number, down."""
+    found, up, down = z3.BitVecVal(-1, 32), z3.BitVecVal(0, 32), z3.BitVecVal(0, 32)
+    for place in range(32):
+        here = z3.And(z3.Extract(place, place, mask) == 1, z3.UGE(z3.BitVecVal(place, 32), base))
+        up = z3.If(here, up + 1, up)
+        found = z3.If(z3.And(here, offset > 0, up == offset), z3.BitVecVal(place, 32), found)
+        here = z3.And(z3.Extract(place, place, mask) == 1, base == place, offset == 0)
+        found = z3.If(here, z3.BitVecVal(place, 32), found)
+    for place in reversed(range(32)):
+        here = z3.And(z3.Extract(place, place, mask) == 1, z3.ULE(z3.BitVecVal(place, 32), base))
+        down = z3.If(here, down + 1, down)
+        found = z3.If(z3.And(here, offset < 0, down == -offset), z3.BitVecVal(place, 32), found)
+    return found
+
+
 def popc(value, width):
     return sum((resize(z3.Extract(i, i, value), width) for i in range(value.size())), const(0, width))
 

@@ -127,6 +127,9 @@ class Terms:
             return self.convert(op, flags, self.operand(m[2], m[1]), m[1], m[3])
         if op in ("extract", "vector", "splat"):
             return self.lanes(op, rest)
+        if op == "ptx.fns.b32":
+            operands = [self.operand(x, "i32") for x in rest.split(", ")]
+            return t.find_nth(*[v for v, _ in operands]), z3.Or([p for _, p in operands])
         if op == "gep":
             return self.address(rest)
         ty, operands = self.typed(rest)
