@@ -601,6 +601,9 @@ impl<'a> Session<'a> {
                 }
             }
         }
+        let (moved, fences) = ptxc_regalloc::order_moves(machine);
+        self.report.count("moves before wgmma.fence", moved);
+        self.report.count("further wgmma.fence", fences);
         self.print_mir(pipeline::ASSIGN_REGISTERS, machine);
         Ok(())
     }

@@ -13,7 +13,9 @@
 //! 4. `rewrite`: one register for each class, moves in parallel semantics put in sequence, critical edges split where
 //!    (and only where) moves are left on them.
 //!
-//! [`check()`] then verifies the result against the original by data flow, knowing nothing of how it was made. It runs
+//! [`order_moves`] then puts moves that make accumulators of `wgmma` before the fences that those need.
+//!
+//! [`check()`] verifies the result against the original by data flow, knowing nothing of how it was made. It runs
 //! by itself in builds with debug assertions.
 //!
 //! # Why not an allocator for machines
@@ -37,12 +39,14 @@
 
 mod checker;
 mod coalesce;
+mod fences;
 mod liveness;
 mod parallel;
 mod prepare;
 mod rewrite;
 
 pub use checker::{CheckError, check};
+pub use fences::order_moves;
 
 use ptxc_mir::{Block, Cfg, Function};
 

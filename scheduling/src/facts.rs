@@ -53,7 +53,7 @@ impl Chains {
     pub const BULK_GROUP: Chains = Chains(1 << 9);
     /// Groups of `wgmma`.
     pub const WGMMA: Chains = Chains(1 << 10);
-    /// Registers of `wgmma` in flight: other accesses to them read it, `wgmma.fence` and `wait_group` write it.
+    /// Registers of `wgmma` in flight: other accesses to them read it, products, `wgmma.fence` and `wait_group` write it.
     pub const WGMMA_REGISTERS: Chains = Chains(1 << 11);
     /// `tcgen05` operations, which stay in their order.
     pub const TENSOR_ORDER: Chains = Chains(1 << 12);

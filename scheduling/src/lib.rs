@@ -169,6 +169,9 @@ impl Context {
 /// Registers of a thread that the assembler takes for itself: addresses, constants, stack.
 const RESERVED: u32 = 8;
 
+/// More than any function has live; a limit above it is none.
+const MOST_REGISTERS: u32 = 1 << 24;
+
 /// Orders the blocks of a function in SSA form.
 ///
 /// # Errors
@@ -238,7 +241,8 @@ fn by_latency(
     let before: Vec<Timeline> =
         func.layout.iter().map(|&block| clock.run(func, &liveness, block, &func.blocks[block].insts)).collect();
     let peak = before.iter().map(|timeline| timeline.peak).max().unwrap_or(0);
-    let limit = options.registers.unwrap_or_else(|| register_limit(func, &context.machine, peak));
+    let asked = options.registers.map(|registers| registers.min(MOST_REGISTERS));
+    let limit = asked.unwrap_or_else(|| register_limit(func, &context.machine, peak));
     let loops = Loops::of(func, &cfg);
     let original = options.check.then(|| func.clone());
     let tools = (&facts, &context.machine, &loops);
@@ -279,8 +283,8 @@ fn by_latency(
     }
     let superblocks = Superblocks::of(func, &cfg, &loops);
     // What lives longer for a move should fit in what the function needs anyway.
-    let room = options.registers.unwrap_or(limit.min(peak));
-    let warps = context.machine.warps_of_partition(&func.attrs, options.registers.unwrap_or(peak) + RESERVED);
+    let room = asked.unwrap_or(limit.min(peak));
+    let warps = context.machine.warps_of_partition(&func.attrs, asked.unwrap_or(peak) + RESERVED);
     let mut regions = Regions::new(context, &facts, &loops, (room, warps));
     for (above, below) in superblocks.neighbours() {
         regions.improve(func, &mut liveness, Seam { above, below }, &mut standing);
@@ -345,6 +349,8 @@ fn register_limit(func: &Function, machine: &Machine, peak: u32) -> u32 {
 fn is_better(old: &Timeline, new: &Timeline, limit: u32) -> bool {
     let fits = new.peak <= limit.max(old.peak);
     let faster = u64::from(new.cycles) * 100 <= u64::from(old.cycles) * 97 && new.cycles + 4 <= old.cycles;
-    let smaller = old.peak > limit && new.peak < old.peak && u64::from(new.cycles) * 100 <= u64::from(old.cycles) * 102;
+    // Far above the limit a peak a little lower says nothing of what is spilled.
+    let lower = new.peak <= limit || u64::from(new.peak) * 16 <= u64::from(old.peak) * 15;
+    let smaller = old.peak > limit && lower && u64::from(new.cycles) * 100 <= u64::from(old.cycles) * 102;
     fits && faster || smaller
 }

@@ -260,7 +260,9 @@ impl OpcodeFacts {
             self.writes = self.writes | Chains::WGMMA | Chains::WGMMA_REGISTERS;
             self.read = Domains::SHARED;
         } else if effects.contains(Effects::mechanism(Mechanism::WgmmaGroup)) {
+            // Other accesses to registers that it has in flight, reads of its first matrix too, stay on their side of it.
             self.reads = self.reads | Chains::WGMMA;
+            self.writes = self.writes | Chains::WGMMA_REGISTERS;
             self.asynchronous = true;
             self.wgmma = true;
         } else {
