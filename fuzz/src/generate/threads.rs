@@ -123,8 +123,9 @@ impl Body<'_> {
             let other = self.b.func.dfg.result(inst, 0);
             sum = if self.once_in(2) { self.op(op, &[sum, other]) } else { self.op(op, &[other, sum]) };
         }
+        // The other end has what it began with.
         if self.once_in(8) {
-            lane = self.rng.below(32) as i64;
+            lane = if self.once_in(2) { 31 - lane } else { self.rng.below(32) as i64 };
         }
         let number = self.int(Type::I32, lane);
         if self.once_in(3) {
