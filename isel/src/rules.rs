@@ -123,6 +123,9 @@ patterns! {
     LegalBytesExtended "legal.bytes_extended" "src/legalize/byte_words.rs" "Bytes to shorts by permutation.";
     CarryChain "carry.chain" "src/legalize/carry.rs" "Sums of limbs with the condition code.";
     CarryOut "carry.out" "src/legalize/carry.rs" "What the last limb of such a chain carries.";
+    MaskBehindShift "mask.behind_shift" "src/legalize/moved_masks.rs" "A mask before a shift goes behind it, into logic.";
+    MaskAmount "mask.amount" "src/legalize/moved_masks.rs" "The mask of a multiple that is an amount.";
+    BytesFrom "bytes.from" "src/legalize/moved_masks.rs" "A shift by a number of bytes, by permutation.";
     PackClamped "pack.clamped" "src/legalize/clamped_packs.rs" "Clamped words put together by `cvt.pack.sat`.";
     LegalReduxLoop "legal.redux_loop" "src/legalize/control.rs" "A reduction over some lanes, lane by lane.";
     LegalReduxButterfly "legal.redux_butterfly" "src/legalize/convergent.rs" "A reduction over the warp by exchanges.";

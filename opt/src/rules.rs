@@ -167,9 +167,30 @@ rules! {
     SignedAverage "combine.signed_average" "Half of a sum computed in twice the width.";
     ClampedSum "combine.clamped_sum" "A sum in twice the width kept in 32 bits.";
     ClampedDifference "combine.clamped_difference" "A difference in twice the width kept in 32 bits.";
+<<<<<<< HEAD
     FindTested "combine.find_tested" "`fns` for the bit at a place.";
     FindFew "combine.find_few" "`fns` for one of the first bits.";
     FindByHalves "combine.find_by_halves" "`fns` for a bit of any number.";
+=======
+    SaturatedSumMask "combine.saturated_sum_mask" "A sum and copies of its carry.";
+    SaturatedDifferenceMask "combine.saturated_difference_mask" "A difference under copies of a comparison.";
+    LimitedSum "combine.limited_sum" "An unsigned sum in twice the width kept in 32 bits.";
+    AddDifference "combine.add_difference" "A difference from a constant is added.";
+    WrappedOnce "combine.wrapped_once" "A number less another where it is not smaller.";
+    LessLowBits "combine.less_low_bits" "A number less some of its bits.";
+    RoundedUp "combine.rounded_up" "A number, or the next multiple of a power of two.";
+    UpperBits "combine.upper_bits" "Upper bits compared for equality.";
+    TestedSign "combine.tested_sign" "The sign of a part of a word, tested.";
+    JoinRanges "combine.join_ranges" "Two ranges that touch.";
+    JoinRangesBit "combine.join_ranges_bit" "Two ranges that differ in one bit.";
+    CommonCondition "combine.common_condition" "A condition that two have in common.";
+    FloorRemainder "combine.floor_remainder" "A remainder by a power of two, rounded down.";
+    FloorRemainderTwice "combine.floor_remainder_twice" "A remainder made positive by another one.";
+    FloorQuotient "combine.floor_quotient" "A quotient by a power of two, rounded down.";
+    RotateShifts "combine.rotate_shifts" "Two shifts that are a rotation.";
+    NegatedBit "combine.negated_bit" "The lowest bit negated is copies of it.";
+    SignTimes "combine.sign_times" "The highest bit times a constant is a mask.";
+>>>>>>> a090711 (Masks go behind shifts, bytes are shifted by permutation; saturation by masks, ranges, rounding down and rotations are recognized; 64 bits kept within 32 by the upper word)
     PowerOfTwo "combine.power_of_two" "One bit set, tested by masks.";
     RoundedDown "combine.rounded_down" "Shifted down and multiplied up again.";
     GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";

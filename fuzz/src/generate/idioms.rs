@@ -13,7 +13,8 @@ impl Body<'_> {
         if self.features.find_nth && self.once_in(5) {
             return self.nth();
         }
-        match self.rng.below(9) {
+        match self.rng.below(14) {
+            9.. => self.rounded(),
             0 => self.ones(ty),
             1 => self.folded(ty),
             2 => self.exchanged(ty),

@@ -18,6 +18,7 @@ mod integers;
 mod memory;
 mod narrowing;
 mod patterns;
+mod rounding;
 mod statements;
 mod threads;
 mod vectors;

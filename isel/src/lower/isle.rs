@@ -419,6 +419,11 @@ impl generated::rules::Context for Lower<'_> {
         self.flags(inst).contains(Flags::AFN)
     }
 
+    fn orders(&mut self, cc: &IntCC, a: Value, b: Value, c: Value, d: Value) -> bool {
+        let strict = matches!(cc, IntCC::Ult | IntCC::Ugt | IntCC::Slt | IntCC::Sgt);
+        strict && ((a, b) == (c, d) || (a, b) == (d, c))
+    }
+
     fn writes(&mut self, mnemonic: Mnemonic) -> bool {
         self.can_write(mnemonic)
     }

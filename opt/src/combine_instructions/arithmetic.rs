@@ -9,9 +9,11 @@ use crate::rules::{Found, Rule};
 pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
     match func.dfg.insts[inst].op {
         Opcode::Select => choice(func, inst),
-        Opcode::Xor | Opcode::Sub => magnitude(func, inst),
+        Opcode::Xor => magnitude(func, inst),
+        Opcode::Sub => magnitude(func, inst).or_else(|| less_low_bits(func, inst)),
         Opcode::Trunc => narrowed(func, inst),
-        Opcode::And | Opcode::Or => power_of_two(func, inst),
+        Opcode::And | Opcode::Or => power_of_two(func, inst).or_else(|| masked_saturation(func, inst)),
+        Opcode::Add => added_difference(func, inst),
         Opcode::Mul => rounded_down(func, inst),
         _ => None,
     }
@@ -59,7 +61,10 @@ fn choice(func: &mut Function, inst: Inst) -> Option<Found> {
             return Some((Rule::AbsSelect, before(func, inst).unary(Opcode::Abs, x)));
         }
     }
-    guarded_count(func, inst, (cc, x, y), width).or_else(|| saturated(func, inst, (cc, x, y)))
+    guarded_count(func, inst, (cc, x, y), width)
+        .or_else(|| saturated(func, inst, (cc, x, y)))
+        .or_else(|| wrapped_once(func, inst, (cc, x, y)))
+        .or_else(|| rounded_up(func, inst, (cc, x, y)))
 }
 
 /// The zeros of a number, or its width where it is zero: the count by itself.
@@ -107,6 +112,131 @@ fn saturated(func: &mut Function, inst: Inst, (cc, x, y): (IntCC, Value, Value))
     None
 }
 
+/// `s >= n ? s - n : s`: of the two the smaller, since the difference wraps around where s is less.
+fn wrapped_once(func: &mut Function, inst: Inst, (cc, x, y): (IntCC, Value, Value)) -> Option<Found> {
+    let &[_, a, b] = func.dfg.args(inst) else { return None };
+    let (a, b) = (func.dfg.resolve(a), func.dfg.resolve(b));
+    let all = mask(int_width(func.dfg.ty(a)).filter(|width| matches!(width, 32 | 64))?);
+    // Whether the first value is the difference; the constant from which on it is taken.
+    let (first, least) = match (cc, constant(func, y)) {
+        (IntCC::Uge, least) => (true, least),
+        (IntCC::Ugt, Some(least)) if least < all => (true, Some(least + 1)),
+        (IntCC::Ult, least) => (false, least),
+        (IntCC::Ule, Some(least)) if least < all => (false, Some(least + 1)),
+        _ => return None,
+    };
+    let (difference, number) = if first { (a, b) } else { (b, a) };
+    if number != x {
+        return None;
+    }
+    let differs = match least {
+        Some(least) => pair(func, difference, Opcode::Add)
+            .is_some_and(|(from, less)| from == x && constant(func, less) == Some(least.wrapping_neg() & all)),
+        None => pair(func, difference, Opcode::Sub) == Some((x, y)),
+    };
+    differs.then(|| (Rule::WrappedOnce, before(func, inst).binary(Opcode::Umin, x, difference)))
+}
+
+/// `x - (x & m)` is x without the bits of m; so it is of `(x + c) - (x & m)`.
+fn less_low_bits(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[from, masked] = func.dfg.args(inst) else { return None };
+    let (from, ty) = (func.dfg.resolve(from), func.dfg.ty(from));
+    let all = mask(int_width(ty).filter(|width| matches!(width, 32 | 64))?);
+    let (x, kept) = pair(func, masked, Opcode::And)?;
+    let kept = constant(func, kept)?;
+    let more = match pair(func, from, Opcode::Add) {
+        _ if from == x => None,
+        Some((of, more)) if of == x && constant(func, more).is_some() => Some(more),
+        _ => return None,
+    };
+    let mut builder = before(func, inst);
+    let rest = builder.bits(ty, u128::from(all & !kept));
+    let rest = builder.binary(Opcode::And, x, rest);
+    Some((Rule::LessLowBits, more.map_or(rest, |more| builder.binary(Opcode::Add, rest, more))))
+}
+
+/// A number, or the next multiple of a power of two where it is none.
+fn rounded_up(func: &mut Function, inst: Inst, (cc, x, y): (IntCC, Value, Value)) -> Option<Found> {
+    let &[_, a, b] = func.dfg.args(inst) else { return None };
+    let (number, next) = match (cc, constant(func, y)?) {
+        (IntCC::Eq, 0) => (a, b),
+        (IntCC::Ne, 0) => (b, a),
+        _ => return None,
+    };
+    let number = func.dfg.resolve(number);
+    let all = mask(int_width(func.dfg.ty(number))?);
+    let low = pair(func, x, Opcode::And).filter(|(of, _)| *of == number).and_then(|(_, low)| constant(func, low))?;
+    let (down, step) = pair(func, next, Opcode::Add)?;
+    let (of, kept) = pair(func, down, Opcode::And)?;
+    let is_next = of == number && constant(func, kept) == Some(all & !low) && constant(func, step) == Some(low + 1);
+    if !is_next || !(low + 1).is_power_of_two() {
+        return None;
+    }
+    let ty = func.dfg.ty(number);
+    let mut builder = before(func, inst);
+    let (low, kept) = (builder.bits(ty, low.into()), builder.bits(ty, u128::from(all & !low)));
+    let sum = builder.binary(Opcode::Add, number, low);
+    Some((Rule::RoundedUp, builder.binary(Opcode::And, sum, kept)))
+}
+
+/// The flag whose copies a value is; the other way around where they are inverted.
+fn copies_of(func: &Function, value: Value) -> Option<(IntCC, Value, Value)> {
+    if let Some(args) = made_by(func, value, Opcode::Sext) {
+        return compared(func, args[0]);
+    }
+    let (copies, all) = pair(func, value, Opcode::Xor)?;
+    let inverted = constant(func, all)? == mask(int_width(func.dfg.ty(all))?);
+    let flag = made_by(func, copies, Opcode::Sext).filter(|_| inverted)?[0];
+    compared(func, flag).map(|(cc, x, y)| (cc.inverse(), x, y))
+}
+
+/// `s | -(s < a)` of a sum s, and `(a - b) & -(a >= b)`: saturation by copies of the comparison.
+fn masked_saturation(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[p, q] = func.dfg.args(inst) else { return None };
+    int_width(func.dfg.ty(p)).filter(|width| *width >= 8)?;
+    let adds = func.dfg.insts[inst].op == Opcode::Or;
+    for (value, copies) in [(p, q), (q, p)] {
+        let Some((cc, x, y)) = copies_of(func, copies) else { continue };
+        // less < than, or less <= than.
+        let (less, than, equal) = match cc {
+            IntCC::Ult => (x, y, false),
+            IntCC::Ugt => (y, x, false),
+            IntCC::Ule => (x, y, true),
+            IntCC::Uge => (y, x, true),
+            _ => continue,
+        };
+        let value = func.dfg.resolve(value);
+        if adds {
+            let Some((a, b)) = pair(func, value, Opcode::Add) else { continue };
+            if !equal && less == value && (than == a || than == b) {
+                return Some((Rule::SaturatedSumMask, before(func, inst).binary(Opcode::UaddSat, a, b)));
+            }
+        } else if let Some((a, b)) = pair(func, value, Opcode::Sub)
+            && (less, than) == (b, a)
+        {
+            return Some((Rule::SaturatedDifferenceMask, before(func, inst).binary(Opcode::UsubSat, a, b)));
+        }
+    }
+    None
+}
+
+/// `(k - x) + y` as `(y + k) - x`, of which the machine makes one sum of three.
+fn added_difference(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[p, q] = func.dfg.args(inst) else { return None };
+    let ty = func.dfg.ty(p);
+    int_width(ty).filter(|width| matches!(width, 32 | 64))?;
+    for (difference, y) in [(p, q), (q, p)] {
+        let Some((k, x)) = pair(func, difference, Opcode::Sub) else { continue };
+        if constant(func, k).is_none() || constant(func, y).is_some() {
+            continue;
+        }
+        let mut builder = before(func, inst);
+        let sum = builder.binary(Opcode::Add, y, k);
+        return Some((Rule::AddDifference, builder.binary(Opcode::Sub, sum, x)));
+    }
+    None
+}
+
 /// The copies of a number's sign.
 fn is_sign_of(func: &Function, value: Value, of: Value) -> bool {
     let Some(width) = int_width(func.dfg.ty(of)) else { return false };
@@ -138,7 +268,7 @@ fn narrowed(func: &mut Function, inst: Inst) -> Option<Found> {
     if to != Type::I32 || func.dfg.ty(wide) != Type::I64 {
         return None;
     }
-    signed_average(func, inst, wide).or_else(|| clamped_sum(func, inst, wide))
+    signed_average(func, inst, wide).or_else(|| clamped_sum(func, inst, wide)).or_else(|| limited_sum(func, inst, wide))
 }
 
 /// The operands of a sum or difference of sign-extended words.
@@ -161,6 +291,18 @@ fn signed_average(func: &mut Function, inst: Inst, wide: Value) -> Option<Found>
     let differ = builder.binary(Opcode::Xor, a, b);
     let half = builder.binary_imm(Opcode::Ashr, differ, 1);
     Some((Rule::SignedAverage, builder.binary(Opcode::Add, both, half)))
+}
+
+/// A sum of two words in twice the width that stays at the largest word.
+fn limited_sum(func: &mut Function, inst: Inst, wide: Value) -> Option<Found> {
+    let (sum, most) = pair(func, wide, Opcode::Umin)?;
+    let (p, q) = pair(func, sum, Opcode::Add).filter(|_| constant(func, most) == Some(u64::from(u32::MAX)))?;
+    let word = |value: Value| made_by(func, value, Opcode::Zext).map(|args| args[0]);
+    let (a, b) = (word(p)?, word(q)?);
+    if func.dfg.ty(a) != Type::I32 || func.dfg.ty(b) != Type::I32 {
+        return None;
+    }
+    Some((Rule::LimitedSum, before(func, inst).binary(Opcode::UaddSat, a, b)))
 }
 
 /// A sum or difference kept within the numbers of 32 bits.

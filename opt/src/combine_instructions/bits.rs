@@ -32,6 +32,9 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
     let &[a, b] = func.dfg.args(inst) else { return None };
     let (op, flags) = (func.dfg.insts[inst].op, func.dfg.insts[inst].flags);
     let width = int_width(func.dfg.ty(a))?;
+    if let Some(found) = rotated(func, inst, op, a, b, width).or_else(|| bit_copies(func, inst, op, a, b, width)) {
+        return Some(found);
+    }
     match op {
         // Where no bit is in both, `or` says so.
         Opcode::Xor if width > 1 && known.of(func, a).most() & known.of(func, b).most() == 0 => {
@@ -59,6 +62,59 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
         }
         Opcode::Shl | Opcode::Lshr | Opcode::Ashr => {
             shift_of_shift(func, inst, op, a, b, width).or_else(|| shift_in_word(func, known, inst, a, b))
+        }
+        _ => None,
+    }
+}
+
+/// `(x << n) | (x >> (width - n))`: a rotation, which logic around it does not take apart.
+fn rotated(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value, width: u32) -> Option<Found> {
+    if !matches!(op, Opcode::Or | Opcode::Xor | Opcode::Add) || width != 32 {
+        return None;
+    }
+    let shifted = |value: Value, op: Opcode| match made_by(func, value, op)?[..] {
+        [x, by] => Some((x, constant(func, by)?)),
+        _ => None,
+    };
+    let (x, left, right) = [(a, b), (b, a)].into_iter().find_map(|(up, down)| {
+        let ((x, left), (y, right)) = (shifted(up, Opcode::Shl)?, shifted(down, Opcode::Lshr)?);
+        (x == y).then_some((x, left, right))
+    })?;
+    if left == 0 || right == 0 || left + right != u64::from(width) {
+        return None;
+    }
+    let ty = func.dfg.ty(x);
+    let mut builder = before(func, inst);
+    let by = builder.bits(ty, left.into());
+    Some((RotateShifts, builder.ternary(Opcode::Fshl, Flags::EMPTY, x, x, by)))
+}
+
+/// Copies of a bit: the lowest one negated, and the highest one by a constant, which is a mask.
+fn bit_copies(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value, width: u32) -> Option<Found> {
+    let ty = func.dfg.ty(a);
+    if !matches!(width, 32 | 64) {
+        return None;
+    }
+    let operands = |value: Value, op: Opcode| match made_by(func, value, op)?[..] {
+        [x, by] => Some((x, constant(func, by)?)),
+        _ => None,
+    };
+    let last = u64::from(width - 1);
+    match op {
+        Opcode::Sub if width == 32 && constant(func, a) == Some(0) => {
+            let (x, _) = operands(b, Opcode::And).filter(|(_, kept)| *kept == 1)?;
+            let mut builder = before(func, inst);
+            let by = builder.bits(ty, last.into());
+            let top = builder.binary(Opcode::Shl, x, by);
+            Some((NegatedBit, builder.binary(Opcode::Ashr, top, by)))
+        }
+        Opcode::Mul => {
+            let (x, _) = operands(a, Opcode::Lshr).filter(|(_, by)| *by == last)?;
+            constant(func, b).filter(|factor| !factor.is_power_of_two())?;
+            let mut builder = before(func, inst);
+            let by = builder.bits(ty, last.into());
+            let copies = builder.binary(Opcode::Ashr, x, by);
+            Some((SignTimes, builder.binary(Opcode::And, copies, b)))
         }
         _ => None,
     }

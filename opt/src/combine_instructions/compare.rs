@@ -9,12 +9,16 @@ use super::{before, constant, int_width, made_by, mask};
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     match func.dfg.insts[inst].op {
-        Opcode::Icmp => {
-            comparison(func, known, inst).or_else(|| tested_bit(func, inst)).or_else(|| tested_word(func, inst))
-        }
+        Opcode::Icmp => comparison(func, known, inst)
+            .or_else(|| tested_bit(func, inst))
+            .or_else(|| tested_word(func, inst))
+            .or_else(|| upper_bits(func, inst))
+            .or_else(|| tested_sign(func, inst)),
         Opcode::Select => choice(func, inst),
         Opcode::Xor => negation(func, inst),
-        Opcode::And | Opcode::Or => joined_tests(func, inst).or_else(|| unordered(func, inst)),
+        Opcode::And | Opcode::Or => {
+            joined_tests(func, inst).or_else(|| unordered(func, inst)).or_else(|| super::ranges::rewrite(func, inst))
+        }
         Opcode::Sub => three_way(func, inst),
         Opcode::Zext | Opcode::Sext => extended_sign(func, inst),
         _ => None,
@@ -204,6 +208,49 @@ fn tested_word(func: &mut Function, inst: Inst) -> Option<Found> {
     let kept = builder.bits(Type::I32, u128::from(if upper { kept >> 32 } else { kept }));
     let test = builder.binary(Opcode::And, word, kept);
     Some((Rule::TestedWord, builder.icmp_imm(cc, test, 0)))
+}
+
+/// Upper bits compared with zero or with those of another number: the number, or the bits that differ, are small.
+fn upper_bits(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let small = match condition(func, inst)? {
+        IntCC::Eq => IntCC::Ult,
+        IntCC::Ne => IntCC::Uge,
+        _ => return None,
+    };
+    let ty = func.dfg.ty(a);
+    int_width(ty).filter(|width| matches!(width, 32 | 64))?;
+    let shifted = |value: Value| match made_by(func, value, Opcode::Lshr)?[..] {
+        [x, by] => Some((x, constant(func, by).filter(|by| (1..32).contains(by))?)),
+        _ => None,
+    };
+    let (x, by) = shifted(a)?;
+    let other = shifted(b).filter(|(_, same)| *same == by).map(|(y, _)| y);
+    if other.is_none() && constant(func, b) != Some(0) {
+        return None;
+    }
+    let mut builder = before(func, inst);
+    let value = other.map_or(x, |y| builder.binary(Opcode::Xor, x, y));
+    let bound = builder.bits(ty, 1 << by);
+    Some((Rule::UpperBits, builder.icmp(small, value, bound)))
+}
+
+/// The sign of a byte or a half of a word is a bit of the word.
+fn tested_sign(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[narrow, bound] = func.dfg.args(inst) else { return None };
+    let bits = int_width(func.dfg.ty(narrow)).filter(|bits| matches!(bits, 8 | 16))?;
+    let set = match (condition(func, inst)?, constant(func, bound)?) {
+        (IntCC::Slt, 0) => IntCC::Ne,
+        (IntCC::Sgt, ones) if ones == mask(bits) => IntCC::Eq,
+        _ => return None,
+    };
+    let word = *made_by(func, narrow, Opcode::Trunc)?.first()?;
+    if func.dfg.ty(word) != Type::I32 {
+        return None;
+    }
+    let mut builder = before(func, inst);
+    let bit = builder.binary_imm(Opcode::And, word, 1 << (bits - 1));
+    Some((Rule::TestedSign, builder.icmp_imm(set, bit, 0)))
 }
 
 /// Two values tested for the same: all bits zero, all bits one, the sign. One test of both.

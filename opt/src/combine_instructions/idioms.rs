@@ -406,7 +406,13 @@ fn spread_bit(func: &Function, value: Value, width: u32) -> Option<(Value, u32)>
     let last = u64::from(width - 1);
     if let Some((top, by)) = with_constant(func, value, Opcode::Ashr) {
         let (bits, up) = with_constant(func, top, Opcode::Shl).filter(|(_, up)| *up <= last).unwrap_or((top, 0));
-        return (by == last).then_some((bits, (last - up) as u32));
+        let at = last - up;
+        // A bit of what is shifted down is one further up.
+        let (bits, at) = match with_constant(func, bits, Opcode::Lshr) {
+            Some((whole, down)) if down <= up => (whole, at + down),
+            _ => (bits, at),
+        };
+        return (by == last).then_some((bits, at as u32));
     }
     let args = made_by(func, value, Opcode::Sub)?;
     match args[..] {

@@ -13,8 +13,10 @@ mod convert;
 mod division;
 mod find_nth;
 mod float;
+mod floors;
 mod idioms;
 mod magnitudes;
+mod ranges;
 mod remainders;
 
 use ptxc_ir::{Bits, Cfg, Effect, Extra, Function, FunctionBuilder, Inst, KnownBits, Opcode, Scalar, Type, Value};
@@ -29,7 +31,7 @@ const MAX_DEPTH: u32 = 6;
 
 /// The pass.
 pub fn combine_instructions(func: &mut Function, ctx: &Context<'_>) -> bool {
-    let mut changed = remainders::rewrite(func, ctx);
+    let mut changed = floors::rewrite(func, ctx) | remainders::rewrite(func, ctx);
     let order: Vec<_> = Cfg::new(func).rpo().to_vec();
     let mut known = KnownBits::new(func);
     for block in order {

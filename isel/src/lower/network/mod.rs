@@ -185,7 +185,7 @@ impl Lower<'_> {
         }
         let bytes = self.bytes_of(inst, result, plans);
         if self.planned_class(inst).is_some()
-            && self.sees_through_an_operand(inst, plans)
+            && self.sees_through_an_operand(inst, &bytes, plans)
             && let Some((arranged, price)) = self.arrangement(&bytes, result, plans)
             && price < cost
         {
@@ -212,10 +212,11 @@ impl Lower<'_> {
     }
 
     /// Whether an operand is made of other values' bytes: else the operation alone is what its own rule is for.
-    fn sees_through_an_operand(&self, inst: Inst, plans: &Plans) -> bool {
+    fn sees_through_an_operand(&self, inst: Inst, bytes: &Bytes, plans: &Plans) -> bool {
         self.ir.dfg.args(inst).iter().any(|operand| {
             let value = self.ir.dfg.resolve(*operand);
-            plans.node(value).is_some_and(|node| !node.bytes.is_made_of(value.as_u32()))
+            let number = value.as_u32();
+            plans.node(value).is_some_and(|node| !node.bytes.is_made_of(number) || !bytes.is_made_of(number))
         })
     }
 
@@ -285,8 +286,11 @@ impl Lower<'_> {
         };
         match op {
             Opcode::And => {
-                let mask = self.const_bits(self.arg(inst, 1))?;
-                operand(0)?.masked(mask as u64)
+                let mask = self.const_bits(self.arg(inst, 1))? as u64;
+                match self.joined_under(self.arg(inst, 0), mask, plans) {
+                    Some(bytes) => Some(bytes),
+                    None => operand(0)?.masked(mask),
+                }
             }
             Opcode::Or | Opcode::Xor | Opcode::Add => operand(0)?.joined(&operand(1)?),
             Opcode::Mul => {
@@ -308,6 +312,15 @@ impl Lower<'_> {
             Opcode::Bswap => Some(operand(0)?.swapped()),
             _ => None,
         }
+    }
+
+    /// What a mask of whole bytes leaves of two values put together that have other bytes in common.
+    fn joined_under(&self, value: Value, mask: u64, plans: &Plans) -> Option<Bytes> {
+        let node = plans.node(value).filter(|node| node.bytes.is_made_of(value.as_u32()))?;
+        let inst =
+            self.pure_def(value).filter(|inst| matches!(self.ir.dfg.insts[*inst].op, Opcode::Or | Opcode::Xor))?;
+        let kept = |index: usize| self.operand_bytes(self.arg(inst, index), plans)?.masked(mask);
+        kept(0)?.joined(&kept(1)?).filter(|bytes| bytes.len() == node.bytes.len())
     }
 
     /// Whether all bytes come from registers of 32 and 64 bits.
@@ -339,6 +352,10 @@ impl Lower<'_> {
             Opcode::Zext => from_bit(self.arg_type(inst, 0).scalar_bits()),
             Opcode::And => match self.const_bits(self.arg(inst, 1)) {
                 Some(mask) => (0..len).fold(0, |z, i| z | u8::from(mask >> (8 * i) & 0xff == 0) << i),
+                None => 0,
+            },
+            Opcode::Umin => match self.const_bits(self.arg(inst, 1)) {
+                Some(most) => from_bit(128 - (most as u64 as u128).leading_zeros()),
                 None => 0,
             },
             Opcode::Lshr => match self.const_i64(self.arg(inst, 1)) {
