@@ -167,11 +167,9 @@ rules! {
     SignedAverage "combine.signed_average" "Half of a sum computed in twice the width.";
     ClampedSum "combine.clamped_sum" "A sum in twice the width kept in 32 bits.";
     ClampedDifference "combine.clamped_difference" "A difference in twice the width kept in 32 bits.";
-<<<<<<< HEAD
     FindTested "combine.find_tested" "`fns` for the bit at a place.";
     FindFew "combine.find_few" "`fns` for one of the first bits.";
     FindByHalves "combine.find_by_halves" "`fns` for a bit of any number.";
-=======
     SaturatedSumMask "combine.saturated_sum_mask" "A sum and copies of its carry.";
     SaturatedDifferenceMask "combine.saturated_difference_mask" "A difference under copies of a comparison.";
     LimitedSum "combine.limited_sum" "An unsigned sum in twice the width kept in 32 bits.";
@@ -190,7 +188,12 @@ rules! {
     RotateShifts "combine.rotate_shifts" "Two shifts that are a rotation.";
     NegatedBit "combine.negated_bit" "The lowest bit negated is copies of it.";
     SignTimes "combine.sign_times" "The highest bit times a constant is a mask.";
->>>>>>> a090711 (Masks go behind shifts, bytes are shifted by permutation; saturation by masks, ranges, rounding down and rotations are recognized; 64 bits kept within 32 by the upper word)
+<<<<<<< HEAD
+=======
+    ShiftedSum "combine.shifted_sum" "A sum with a constant that is shifted up.";
+    SmaxKept "combine.smax_kept" "A number that is never less than the limit.";
+    SminKept "combine.smin_kept" "A number that is never greater than the limit.";
+>>>>>>> 296bd6f (Limits that are kept anyway, sums shifted, two shifts as a mask; rows)
     PowerOfTwo "combine.power_of_two" "One bit set, tested by masks.";
     RoundedDown "combine.rounded_down" "Shifted down and multiplied up again.";
     GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";

@@ -73,6 +73,9 @@ fn ones(ty: Type) -> u64 {
 /// own as they stand, and with `fields` so are fields at the lower end.
 fn mask_behind_shift(func: &mut Function, uses: &SecondaryMap<Value, u32>, value: Value, fields: bool) -> bool {
     let ty = func.dfg.ty(value);
+    if let Some(replaced) = shifts_as_mask(func, uses, value) {
+        return replaced;
+    }
     for op in [Opcode::Shl, Opcode::Lshr] {
         let Some((shift, masked, by)) = with_constant(func, value, op) else { continue };
         let Some((_, from, kept)) = with_constant(func, masked, Opcode::And) else { continue };
@@ -91,6 +94,24 @@ fn mask_behind_shift(func: &mut Function, uses: &SecondaryMap<Value, u32>, value
         return true;
     }
     false
+}
+
+/// `(x >> m) << n` with m greater than n: one shift, and a mask that logic takes in.
+fn shifts_as_mask(func: &mut Function, uses: &SecondaryMap<Value, u32>, value: Value) -> Option<bool> {
+    let ty = func.dfg.ty(value);
+    let (last, inner, up) = with_constant(func, value, Opcode::Shl)?;
+    let (_, from, down) = with_constant(func, inner, Opcode::Lshr)?;
+    let whole = up % 8 == 0 && down % 8 == 0;
+    if up == 0 || down <= up || down >= u64::from(ty.bits()) || whole || uses[value] != 1 || uses[inner] != 1 {
+        return None;
+    }
+    let mut builder = FunctionBuilder::before(func, last);
+    let by = builder.bits(ty, (down - up).into());
+    let shifted = builder.binary(Opcode::Lshr, from, by);
+    let kept = builder.bits(ty, (ones(ty) >> down << up).into());
+    let new = builder.binary(Opcode::And, shifted, kept);
+    replace(func, last, new);
+    Some(true)
 }
 
 /// An amount `(n & k) << c` or `(n << c) & k`, of which the bits below five stay: the mask becomes that of the shift itself.

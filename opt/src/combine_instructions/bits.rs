@@ -61,7 +61,9 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
             Some((MulPower, builder.binary_flags(Opcode::Shl, kept, a, by)))
         }
         Opcode::Shl | Opcode::Lshr | Opcode::Ashr => {
-            shift_of_shift(func, inst, op, a, b, width).or_else(|| shift_in_word(func, known, inst, a, b))
+            shift_of_shift(func, inst, op, a, b, width)
+                .or_else(|| shift_in_word(func, known, inst, a, b))
+                .or_else(|| shifted_sum(func, inst, a, b))
         }
         _ => None,
     }
@@ -118,6 +120,18 @@ fn bit_copies(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value, w
         }
         _ => None,
     }
+}
+
+/// `(x + c) << n` as `(x << n) + (c << n)`, which is one instruction of the machine.
+fn shifted_sum(func: &mut Function, inst: Inst, a: Value, b: Value) -> Option<Found> {
+    let by = constant(func, b).filter(|by| *by < 32 && func.dfg.insts[inst].op == Opcode::Shl)?;
+    let sum = made_by(func, a, Opcode::Add).filter(|_| func.dfg.ty(a) == Type::I32)?;
+    let &[x, more] = &sum[..] else { return None };
+    let more = constant(func, more)? << by & mask(32);
+    let mut builder = before(func, inst);
+    let shifted = builder.binary(Opcode::Shl, x, b);
+    let more = builder.bits(Type::I32, more.into());
+    Some((ShiftedSum, builder.binary(Opcode::Add, shifted, more)))
 }
 
 /// `(x op c) op d` as `x op (c op d)`.

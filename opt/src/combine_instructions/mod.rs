@@ -15,6 +15,7 @@ mod find_nth;
 mod float;
 mod floors;
 mod idioms;
+mod limits;
 mod magnitudes;
 mod ranges;
 mod remainders;
@@ -99,6 +100,7 @@ fn replacement(func: &mut Function, ctx: &Context<'_>, known: &KnownBits, inst: 
     }
     bits::redundant(func, known, inst)
         .or_else(|| division::rewrite(func, known, inst))
+        .or_else(|| limits::rewrite(func, inst))
         .or_else(|| arithmetic::rewrite(func, inst))
         .or_else(|| idioms::rewrite(func, ctx, inst))
         .or_else(|| bits::rewrite(func, known, inst))
