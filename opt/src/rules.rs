@@ -188,12 +188,9 @@ rules! {
     RotateShifts "combine.rotate_shifts" "Two shifts that are a rotation.";
     NegatedBit "combine.negated_bit" "The lowest bit negated is copies of it.";
     SignTimes "combine.sign_times" "The highest bit times a constant is a mask.";
-<<<<<<< HEAD
-=======
     ShiftedSum "combine.shifted_sum" "A sum with a constant that is shifted up.";
     SmaxKept "combine.smax_kept" "A number that is never less than the limit.";
     SminKept "combine.smin_kept" "A number that is never greater than the limit.";
->>>>>>> 296bd6f (Limits that are kept anyway, sums shifted, two shifts as a mask; rows)
     PowerOfTwo "combine.power_of_two" "One bit set, tested by masks.";
     RoundedDown "combine.rounded_down" "Shifted down and multiplied up again.";
     GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";

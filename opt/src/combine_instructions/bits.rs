@@ -60,11 +60,9 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
             let by = builder.bits(ty, by.into());
             Some((MulPower, builder.binary_flags(Opcode::Shl, kept, a, by)))
         }
-        Opcode::Shl | Opcode::Lshr | Opcode::Ashr => {
-            shift_of_shift(func, inst, op, a, b, width)
-                .or_else(|| shift_in_word(func, known, inst, a, b))
-                .or_else(|| shifted_sum(func, inst, a, b))
-        }
+        Opcode::Shl | Opcode::Lshr | Opcode::Ashr => shift_of_shift(func, inst, op, a, b, width)
+            .or_else(|| shift_in_word(func, known, inst, a, b))
+            .or_else(|| shifted_sum(func, inst, a, b)),
         _ => None,
     }
 }
