@@ -63,3 +63,9 @@ impl Dialect {
         variants(toks).iter().any(|variant| variant.requirement(self.target).is_ok_and(written))
     }
 }
+
+/// Whether the machine compares numbers of f64 about as fast as it works on their bits (CUDA C++ Programming Guide, arithmetic
+/// instructions: half as many f64 as f32 operations, or nearly).
+pub(crate) fn has_fast_doubles(target: Target) -> bool {
+    matches!(target.sm(), 60 | 70 | 72 | 80 | 90 | 100)
+}

@@ -142,6 +142,11 @@ rules! {
     FloatDivideConstant "combine.float_divide_constant" "A division by a constant whose reciprocal will do.";
     FloatDivideReciprocal "combine.float_divide_reciprocal" "A division that a reciprocal will do for.";
     FloatSaturate "combine.float_saturate" "A sum or product that is clamped to [0, 1].";
+    DivideTwice "combine.divide_twice" "A quotient divided again.";
+    DivideByQuotient "combine.divide_by_quotient" "A division by a quotient.";
+    RootSquared "combine.root_squared" "A root times itself.";
+    RootDivided "combine.root_divided" "A number divided by its root.";
+    CompareSum "combine.compare_sum" "A sum or difference compared with zero.";
     FloatDivideRoot "combine.float_divide_root" "An approximate division by a root.";
     TestedWord "combine.tested_word" "Bits of one word of 64 bits, tested.";
     ShiftInWord "combine.shift_in_word" "A shift of 64 bits whose result fits a word.";

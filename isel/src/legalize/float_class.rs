@@ -2,8 +2,35 @@
 
 use ptxc_ir::{Extra, Flags, FloatCC, Inst, IntCC, Opcode, Type, Value};
 
+use smallvec::SmallVec;
+
 use super::context::Context;
 use crate::rules::Pattern;
+
+/// The run of chosen classes, or of the others: where it begins and ends, and whether it is the chosen ones. None where there are
+/// several of both, or nothing to tell apart.
+fn one_run(chosen: &[bool]) -> Option<(usize, usize, bool)> {
+    let run = |wanted: bool| {
+        let first = chosen.iter().position(|on| *on == wanted)?;
+        let end = chosen.iter().rposition(|on| *on == wanted)? + 1;
+        chosen[first..end].iter().all(|on| *on == wanted).then_some((first, end, wanted))
+    };
+    if chosen.contains(&true) { run(true).or_else(|| run(false)) } else { None }
+}
+
+/// The comparison for a bound, which holds for NaN if that is asked for.
+fn bound(greater: bool, strict: bool, nan: bool) -> FloatCC {
+    match (greater, strict, nan) {
+        (true, true, false) => FloatCC::Ogt,
+        (true, true, true) => FloatCC::Ugt,
+        (true, false, false) => FloatCC::Oge,
+        (true, false, true) => FloatCC::Uge,
+        (false, true, false) => FloatCC::Olt,
+        (false, true, true) => FloatCC::Ult,
+        (false, false, false) => FloatCC::Ole,
+        (false, false, true) => FloatCC::Ule,
+    }
+}
 
 /// Classes by magnitude, from zero upward, and the bits of the mask that name each: negative, positive.
 const CLASSES: [(u64, u64); 6] = [(5, 6), (4, 7), (3, 8), (2, 9), (0, 0), (1, 1)];
@@ -18,10 +45,11 @@ impl Context<'_> {
         let has = |bit: u64| mask >> bit & 1 == 1;
         let negative = CLASSES.map(|(bit, _)| has(bit));
         let positive = CLASSES.map(|(_, bit)| has(bit));
-        if self.ty(value) == Type::F32
-            && negative == positive
-            && let Some(result) = self.in_interval(positive, value)
-        {
+        let by_comparisons = match self.ty(value) {
+            Type::F64 => crate::dialect::has_fast_doubles(self.features.dialect.target),
+            ty => ty == Type::F32,
+        };
+        if by_comparisons && let Some(result) = self.by_comparisons(mask, value) {
             self.replace(inst, &[result]);
             return;
         }
@@ -39,24 +67,53 @@ impl Context<'_> {
         self.replace(inst, &[result]);
     }
 
-    /// Whether the magnitude of an f32 lies in one run of classes of numbers that begins above zero and ends below NaN: two
-    /// comparisons, in which taking the magnitude costs nothing.
-    fn in_interval(&mut self, chosen: [bool; 6], value: Value) -> Option<Value> {
-        let bounds: [u128; 4] = [1, 0x0080_0000, 0x7f80_0000, 0x7f80_0001];
-        let first = chosen.iter().position(|on| *on)?;
-        let end = chosen.iter().rposition(|on| *on)? + 1;
-        if first == 0 || end > 4 || chosen[first..end].contains(&false) || end - first == 1 && first == 3 {
+    /// The mask of an f32 as one or two comparisons of floats, in which taking a magnitude costs nothing; of f64 as one. NaN of
+    /// either kind count alike.
+    fn by_comparisons(&mut self, mask: u64, value: Value) -> Option<Value> {
+        let ty = self.ty(value);
+        let has = |bit: u64| mask >> bit & 1 == 1;
+        if has(0) != has(1) || has(5) != has(6) {
             return None;
         }
-        let magnitude = self.un(Opcode::Fabs, value);
-        let low = self.bits(Type::F32, bounds[first - 1]);
-        let above = self.fcmp(FloatCC::Oge, Flags::EMPTY, magnitude, low);
-        if end == 4 {
-            return Some(above);
+        let nan = has(0);
+        let (least, infinity) = if ty == Type::F32 {
+            (u128::from(f32::MIN_POSITIVE.to_bits()), u128::from(f32::INFINITY.to_bits()))
+        } else {
+            (u128::from(f64::MIN_POSITIVE.to_bits()), u128::from(f64::INFINITY.to_bits()))
+        };
+        let sign = 1 << (ty.bits() - 1);
+        let is_even = [(2, 9), (3, 8), (4, 7)].into_iter().all(|(low, high)| has(low) == has(high));
+        // Classes in rising order, and what is the least of each but the first: whether it is `>` or `>=`, and of what.
+        let even = [(true, 0), (false, least), (false, infinity)];
+        let rising =
+            [(true, sign | infinity), (true, sign | least), (false, 0), (true, 0), (false, least), (false, infinity)];
+        let (operand, classes, starts): (Value, &[u64], &[(bool, u128)]) = match is_even {
+            true => (self.un(Opcode::Fabs, value), &[6, 7, 8, 9], &even),
+            false => (value, &[2, 3, 4, 5, 7, 8, 9], &rising),
+        };
+        let chosen: SmallVec<[bool; 7]> = classes.iter().map(|bit| has(*bit)).collect();
+        let (first, end, inside) = one_run(&chosen)?;
+        // From the start of `first` to before the start of `end`.
+        let above = first.checked_sub(1).and_then(|at| starts.get(at));
+        let below = end.checked_sub(1).and_then(|at| starts.get(at));
+        if ty == Type::F64 && above.is_some() && below.is_some() {
+            return None;
         }
-        let high = self.bits(Type::F32, bounds[end - 1]);
-        let below = self.fcmp(FloatCC::Olt, Flags::EMPTY, magnitude, high);
-        Some(self.bin(Opcode::And, above, below))
+        let mut ask = |greater: bool, (strict, bits): (bool, u128)| {
+            let number = self.bits(ty, bits);
+            self.fcmp(bound(greater, strict, nan), Flags::EMPTY, operand, number)
+        };
+        Some(match (above, below) {
+            (None, None) if nan => return None,
+            (None, None) => self.fcmp(FloatCC::Ord, Flags::EMPTY, value, value),
+            (Some(above), None) => ask(inside, (above.0 == inside, above.1)),
+            (None, Some(below)) => ask(!inside, (below.0 != inside, below.1)),
+            (Some(above), Some(below)) => {
+                let above = ask(inside, (above.0 == inside, above.1));
+                let below = ask(!inside, (below.0 != inside, below.1));
+                self.bin(if inside { Opcode::And } else { Opcode::Or }, above, below)
+            }
+        })
     }
 
     /// Sign, magnitude bits, and the least magnitude of each class followed by one past the last.

@@ -286,6 +286,22 @@ impl generated::rules::Context for Lower<'_> {
         self.scaled(inst, Opcode::Zext)
     }
 
+    fn infinity64(&mut self) -> Operand {
+        Operand::F64(f64::INFINITY.to_bits())
+    }
+
+    fn fast_doubles(&mut self) -> bool {
+        crate::dialect::has_fast_doubles(self.env.target)
+    }
+
+    fn least_normal(&mut self) -> Operand {
+        Operand::F32(f32::MIN_POSITIVE.to_bits())
+    }
+
+    fn zero(&mut self) -> Operand {
+        Operand::F32(0)
+    }
+
     fn infinity(&mut self) -> Operand {
         Operand::F32(f32::INFINITY.to_bits())
     }

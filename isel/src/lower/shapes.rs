@@ -74,7 +74,8 @@ impl Lower<'_> {
         let (Some(a), Some(b)) = (number(0), number(1)) else { return false };
         let Some(joined) = self.pure_def(self.bits_behind(sign)) else { return false };
         let data = &self.ir.dfg.insts[joined];
-        let of = |x: Value, y: Value| (x, y) == (a, b) || (y, x) == (a, b);
+        let (p, q) = (self.bits_behind(a), self.bits_behind(b));
+        let of = |x: Value, y: Value| [(a, b), (b, a), (p, q), (q, p)].contains(&(x, y));
         match data.op {
             Opcode::Xor => of(self.bits_behind(self.arg(joined, 0)), self.bits_behind(self.arg(joined, 1))),
             Opcode::Fmul => {

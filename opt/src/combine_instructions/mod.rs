@@ -12,6 +12,7 @@ mod compare;
 mod convert;
 mod division;
 mod find_nth;
+mod fast;
 mod float;
 mod floors;
 mod idioms;
@@ -108,6 +109,7 @@ fn replacement(func: &mut Function, ctx: &Context<'_>, known: &KnownBits, inst: 
         .or_else(|| convert::rewrite(func, known, inst))
         .or_else(|| float::rewrite(func, ctx, inst))
         .or_else(|| magnitudes::rewrite(func, inst))
+        .or_else(|| fast::rewrite(func, inst))
 }
 
 /// Divisions trap in no program that is defined; of target operations those with a rule only compute.
