@@ -53,6 +53,10 @@ impl Context<'_> {
             self.replace(inst, &[result]);
             return;
         }
+        if let Some(result) = self.from_zero(&negative, &positive, value) {
+            self.replace(inst, &[result]);
+            return;
+        }
         let (sign, magnitude, bounds) = self.class_operands(value);
         let result = if negative == positive {
             self.in_classes(positive, magnitude, &bounds)
@@ -114,6 +118,29 @@ impl Context<'_> {
                 self.bin(if inside { Opcode::And } else { Opcode::Or }, above, below)
             }
         })
+    }
+
+    /// Classes of one sign from its zero on, as one comparison of the bits.
+    fn from_zero(&mut self, negative: &[bool; 6], positive: &[bool; 6], value: Value) -> Option<Value> {
+        let run = |classes: &[bool; 6]| {
+            let end = classes.iter().position(|on| !*on)?;
+            (end > 0 && !classes[end..].contains(&true)).then_some(end)
+        };
+        let none = [false; 6];
+        let (cc, end) = if *negative == none {
+            (IntCC::Ult, run(positive)?)
+        } else if *positive == none {
+            // The bits of negative numbers rise from the least integer.
+            (IntCC::Slt, run(negative)?)
+        } else {
+            return None;
+        };
+        let (_, _, bounds) = self.class_operands(value);
+        let int = Type::int(self.ty(value).bits());
+        let sign = if cc == IntCC::Slt { 1 << (int.bits() - 1) } else { 0 };
+        let bits = self.bitcast(value, int);
+        let bound = self.bits(int, bounds[end] | sign);
+        Some(self.icmp(cc, bits, bound))
     }
 
     /// Sign, magnitude bits, and the least magnitude of each class followed by one past the last.

@@ -286,6 +286,15 @@ impl generated::rules::Context for Lower<'_> {
         self.scaled(inst, Opcode::Zext)
     }
 
+    fn same_quotients(&mut self, sum: Inst, left: Inst, right: Inst) -> bool {
+        let wanted = Flags::REASSOC | Flags::AFN | Flags::ARCP;
+        let (i, m, n) = (self.flags(sum), self.flags(left), self.flags(right));
+        let fast = i.contains(Flags::REASSOC | Flags::NSZ) && m.contains(wanted) && n.contains(wanted);
+        let value = VALUE_FLAGS | Flags::SAT.bits();
+        let same = [m, n].iter().all(|flags| flags.bits() & value == i.bits() & value);
+        fast && same && !i.contains(Flags::SAT) && self.arg(left, 1) == self.arg(right, 1)
+    }
+
     fn infinity64(&mut self) -> Operand {
         Operand::F64(f64::INFINITY.to_bits())
     }

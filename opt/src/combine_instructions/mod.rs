@@ -107,9 +107,9 @@ fn replacement(func: &mut Function, ctx: &Context<'_>, known: &KnownBits, inst: 
         .or_else(|| bits::rewrite(func, known, inst))
         .or_else(|| compare::rewrite(func, known, inst))
         .or_else(|| convert::rewrite(func, known, inst))
+        .or_else(|| fast::rewrite(func, inst))
         .or_else(|| float::rewrite(func, ctx, inst))
         .or_else(|| magnitudes::rewrite(func, inst))
-        .or_else(|| fast::rewrite(func, inst))
 }
 
 /// Divisions trap in no program that is defined; of target operations those with a rule only compute.
