@@ -53,7 +53,7 @@ impl Context<'_> {
             self.replace(inst, &[result]);
             return;
         }
-        if let Some(result) = self.from_zero(&negative, &positive, value) {
+        if let Some(result) = self.one_sign_from_zero(&negative, &positive, value) {
             self.replace(inst, &[result]);
             return;
         }
@@ -121,7 +121,7 @@ impl Context<'_> {
     }
 
     /// Classes of one sign from its zero on, as one comparison of the bits.
-    fn from_zero(&mut self, negative: &[bool; 6], positive: &[bool; 6], value: Value) -> Option<Value> {
+    fn one_sign_from_zero(&mut self, negative: &[bool; 6], positive: &[bool; 6], value: Value) -> Option<Value> {
         let run = |classes: &[bool; 6]| {
             let end = classes.iter().position(|on| !*on)?;
             (end > 0 && !classes[end..].contains(&true)).then_some(end)
