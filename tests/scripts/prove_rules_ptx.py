@@ -316,9 +316,14 @@ class Terms:
 
     def do_prmt(self, pieces, sources):
         a, b = (self.read(x, 32) for x in sources[:2])
-        selector, both = int(sources[2], 0), z3.Concat(b, a)
-        if pieces[-1] != "b32":
+        both = z3.Concat(b, a)
+        if pieces[-1] == "f4e":
+            # Four bytes from the one of that number on, modulo four.
+            start = z3.ZeroExt(32, (self.read(sources[2], 32) & 3) << 3)
+            return z3.Extract(31, 0, z3.LShR(both, start))
+        if pieces[-1] != "b32" or sources[2].startswith("%"):
             raise Unknown(".".join(pieces))
+        selector = int(sources[2], 0)
         out = []
         for i in range(4):
             control = selector >> (4 * i) & 15
