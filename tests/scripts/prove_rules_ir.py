@@ -154,7 +154,11 @@ class Terms:
         w = width(scalar)
         if op == "extract":
             a, p = self.operand(words[0], ty)
+            if words[1].startswith("%"):
+                raise Unknown("a lane by its number")
             lane = int(words[1])
+            if a.size() != w * count:
+                raise Unknown("lanes of " + rest)
             if lane >= count:
                 return const(0, w), z3.BoolVal(True)
             return z3.Extract(w * lane + w - 1, w * lane, a), p

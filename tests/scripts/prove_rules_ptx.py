@@ -139,6 +139,8 @@ class Terms:
         return z3.Concat(*[work(*pair, pieces[-1][0] == "s") for pair in reversed(list(zip(*lanes)))])
 
     def do_add(self, pieces, sources):
+        if pieces[-1].endswith("8x4"):
+            raise Unknown(".".join(pieces))
         if self.is_float(pieces):
             return self.opaque(pieces, sources)
         if pieces[-1].endswith("16x2"):
@@ -150,6 +152,8 @@ class Terms:
         return t.saturated(a, b, False) if "sat" in pieces else a + b
 
     def do_sub(self, pieces, sources):
+        if pieces[-1].endswith("8x4"):
+            raise Unknown(".".join(pieces))
         if self.is_float(pieces):
             return self.opaque(pieces, sources)
         w, _, (a, b) = self.two(pieces, sources)
