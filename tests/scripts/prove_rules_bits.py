@@ -201,6 +201,10 @@ def class_of(bits, ty, mask):
     return z3.Or([part for i, part in enumerate(parts) if mask >> i & 1])
 
 
+# Whether arithmetic of floats is always exact: slow, but what is compared then need not be the same operations.
+EXACT = False
+
+
 def arithmetic(name, mods, ty, arguments):
     """Arithmetic of floats: exact where an operand is a constant, else a function of which is known that factors and summands may be
     exchanged, that a difference is the sum with the negation, and that -0 is the least summand."""
@@ -214,7 +218,7 @@ def arithmetic(name, mods, ty, arguments):
         return z3.If(z3.UGT(low, one), one, low)
     rounding = [m for m in mods if m in ROUNDINGS]
     if ty in SORTS and name in ("add", "sub", "mul", "div") and len(rounding) == 1 and set(mods) <= {*rounding, "ftz"}:
-        if any(z3.is_bv_value(z3.simplify(a)) for a in arguments):
+        if EXACT or any(z3.is_bv_value(z3.simplify(a)) for a in arguments):
             exact = {"add": z3.fpAdd, "sub": z3.fpSub, "mul": z3.fpMul, "div": z3.fpDiv}[name]
             operands = [fp(flush(a, ty, "ftz" in mods), ty) for a in arguments]
             return flush(z3.fpToIEEEBV(exact(ROUNDINGS[rounding[0]], *operands)), ty, "ftz" in mods)
@@ -229,6 +233,11 @@ def arithmetic(name, mods, ty, arguments):
         a, b, *rest = arguments
         arguments = [z3.If(z3.ULE(a, b), a, b), z3.If(z3.ULE(a, b), b, a), *rest]
     return opaque(".".join([name, *sorted(mods), ty]), arguments[0].size(), *arguments)
+
+
+def is_negative(bits):
+    """The sign bit is set."""
+    return bits < 0
 
 
 def is_minus_zero(bits):

@@ -193,17 +193,27 @@ class Terms:
         ty = pieces[-1]
         if ty in ("f16x2", "bf16x2"):
             pairs = zip(*[t.lanes_of(self.read(x, 32), 16) for x in sources])
-            parts = [t.extreme_float(*p, ty[:-2], pieces[0] == "max", "NaN" in pieces, "ftz" in pieces) for p in pairs]
+            parts = [self.extreme(*p, ty[:-2], pieces) for p in pairs]
             return z3.Concat(*reversed(parts))
         if ty.endswith("x2"):
             return self.by_lanes(pieces, sources, lambda a, b, signed: t.extreme(a, b, pieces[0] == "max", signed))
         if self.is_float(pieces):
             a, b = (self.read(x, t.WIDTHS[ty]) for x in sources)
-            return t.extreme_float(a, b, ty, pieces[0] == "max", "NaN" in pieces, "ftz" in pieces)
+            return self.extreme(a, b, ty, pieces)
         w, signed, (a, b) = self.two(pieces, sources)
         return t.extreme(a, b, pieces[0] == "max", signed)
 
     do_max = do_min
+
+    def extreme(self, a, b, ty, pieces):
+        """The lesser or greater of two numbers; with `xorsign`, of their magnitudes, with the sign of the product."""
+        signs = t.is_negative(a) != t.is_negative(b)
+        if "abs" in pieces:
+            a, b = t.magnitude(a), t.magnitude(b)
+        value = t.extreme_float(a, b, ty, pieces[0] == "max", "NaN" in pieces, "ftz" in pieces)
+        if "xorsign" not in pieces:
+            return value
+        return z3.If(z3.Or(t.is_nan(value, ty), z3.Not(signs)), value, t.negate(value))
 
     def do_neg(self, pieces, sources):
         w, _, (a,) = self.two(pieces, sources)
