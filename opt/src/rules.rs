@@ -208,8 +208,7 @@ rules! {
     DownRedux "warp.tree_down" "Shuffles down that reduce for lane 0.";
     UpRedux "warp.tree_up" "Shuffles up that reduce for lane 31.";
     BallotAny "warp.ballot_any" "A ballot compared with zero.";
-    BallotAll "warp.ballot_all" "A ballot compared with its mask.";
-    BallotCounted "warp.ballot_counted" "The ones of a ballot compared with none or all.";
+    BallotCounted "warp.ballot_counted" "The ones of a ballot compared with none.";
     AllAlike "warp.all_alike" "All lanes compared with one of them.";
 
     // Branches that choose values (`choose_values/`).

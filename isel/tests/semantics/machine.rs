@@ -246,6 +246,10 @@ impl<'m> Machine<'m> {
                 let source = values[0] | values[1] << 32;
                 (0..4).fold(0, |acc, i| acc | (source >> (8 * (values[2] >> (4 * i) & 7)) & 0xff) << (8 * i))
             }
+            ["prmt", "b32", "f4e"] => {
+                let source = values[0] | values[1] << 32;
+                source >> (8 * (values[2] & 3)) & integers::mask(32)
+            }
             ["cvt", "pack", "sat", to, "s32"] | ["cvt", "pack", "sat", to, "s32", "b32"] => {
                 let width = to[1..].parse::<u32>().map_err(|e| e.to_string())?;
                 let (least, most) = match to.starts_with('s') {

@@ -7,13 +7,12 @@ use super::{ALL_LANES, Users, operands};
 use crate::pass::Context;
 use crate::rules::Rule;
 
-/// What a comparison asks of a ballot.
+/// What a comparison asks of a ballot. That it is the whole mask is no `vote.all`: lanes that have left, or that a block of
+/// no whole number of warps never had, are not in the ballot, but nobody asks them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Nobody,
     Somebody,
-    Everybody,
-    NotEverybody,
 }
 
 /// What a comparison of the number of ones with a constant asks.
@@ -22,8 +21,6 @@ fn of_count(cc: IntCC, bound: u128) -> Option<Asked> {
     Some(match (cc, bound) {
         (Eq | Ule | Sle, 0) | (Ult | Slt, 1) => Asked::Nobody,
         (Ne | Ugt | Sgt, 0) | (Uge | Sge, 1) => Asked::Somebody,
-        (Eq | Uge | Sge, 32) | (Ugt | Sgt, 31) => Asked::Everybody,
-        (Ne | Ult | Slt, 32) | (Ule | Sle, 31) => Asked::NotEverybody,
         _ => return None,
     })
 }
@@ -46,38 +43,24 @@ pub(super) fn compared_ballot(func: &mut Function, users: &Users, root: Inst) ->
     };
     let votes = operands(func, ballot);
     let &[predicate, mask] = votes.as_slice() else { return None };
-    let (number, mask_bits) = (func.dfg.as_bits(other), func.dfg.as_bits(mask));
+    let number = func.dfg.as_bits(other)?;
     let asked = if counted.is_some() {
-        // All of those that vote, who need not be the whole warp.
-        of_count(cc, number?)
-            .filter(|asked| matches!(asked, Asked::Nobody | Asked::Somebody) || mask_bits == Some(ALL_LANES))?
+        of_count(cc, number)?
     } else {
         match (cc, number) {
-            (IntCC::Eq | IntCC::Ule, Some(0)) | (IntCC::Ult, Some(1)) => Asked::Nobody,
-            (IntCC::Ne | IntCC::Ugt, Some(0)) | (IntCC::Uge, Some(1)) => Asked::Somebody,
-            (IntCC::Eq, _) if other == mask => Asked::Everybody,
-            (IntCC::Ne, _) if other == mask => Asked::NotEverybody,
+            (IntCC::Eq | IntCC::Ule, 0) | (IntCC::Ult, 1) => Asked::Nobody,
+            (IntCC::Ne | IntCC::Ugt, 0) | (IntCC::Uge, 1) => Asked::Somebody,
             _ => return None,
         }
     };
-    let (vote, inverted) = match asked {
-        Asked::Nobody => (Opcode::VoteAny, true),
-        Asked::Somebody => (Opcode::VoteAny, false),
-        Asked::Everybody => (Opcode::VoteAll, false),
-        Asked::NotEverybody => (Opcode::VoteAll, true),
-    };
-    let rule = match (counted.is_some(), vote) {
-        (true, _) => Rule::BallotCounted,
-        (false, Opcode::VoteAny) => Rule::BallotAny,
-        (false, _) => Rule::BallotAll,
-    };
+    let rule = if counted.is_some() { Rule::BallotCounted } else { Rule::BallotAny };
     let loc = func.dfg.locs[ballot];
     let mut builder = FunctionBuilder::before(func, ballot);
     builder.set_loc(loc);
-    let made = builder.inst(vote, Flags::EMPTY, Type::INVALID, &[predicate, mask], Extra::None);
+    let made = builder.inst(Opcode::VoteAny, Flags::EMPTY, Type::INVALID, &[predicate, mask], Extra::None);
     let voted = builder.func.dfg.result(made, 0);
     let mut builder = FunctionBuilder::before(func, root);
-    let answer = if inverted { builder.binary_imm(Opcode::Xor, voted, -1) } else { voted };
+    let answer = if asked == Asked::Nobody { builder.binary_imm(Opcode::Xor, voted, -1) } else { voted };
     let old = func.dfg.result(root, 0);
     func.dfg.alias(old, answer);
     func.layout.remove_inst(root);

@@ -134,7 +134,22 @@ fn wrapped_once(func: &mut Function, inst: Inst, (cc, x, y): (IntCC, Value, Valu
             .is_some_and(|(from, less)| from == x && constant(func, less) == Some(least.wrapping_neg() & all)),
         None => pair(func, difference, Opcode::Sub) == Some((x, y)),
     };
-    differs.then(|| (Rule::WrappedOnce, before(func, inst).binary(Opcode::Umin, x, difference)))
+    // The difference wraps where it was not taken: it is made anew where it says that it does not.
+    differs.then(|| {
+        let data = func.dfg.def_inst(difference).map(|made| (func.dfg.insts[made].op, func.dfg.insts[made].flags));
+        let wraps = data.is_none_or(|(_, flags)| flags.is_empty());
+        let mut builder = before(func, inst);
+        let difference = match (wraps, least) {
+            (true, _) => difference,
+            (false, None) => builder.binary(Opcode::Sub, x, y),
+            (false, Some(least)) => {
+                let ty = builder.func.dfg.ty(x);
+                let less = builder.bits(ty, (least.wrapping_neg() & all).into());
+                builder.binary(Opcode::Add, x, less)
+            }
+        };
+        (Rule::WrappedOnce, builder.binary(Opcode::Umin, x, difference))
+    })
 }
 
 /// `x - (x & m)` is x without the bits of m; so it is of `(x + c) - (x & m)`.

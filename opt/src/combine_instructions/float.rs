@@ -8,7 +8,7 @@ use crate::pass::Context;
 use crate::rules::Found;
 use crate::rules::Rule::*;
 
-use super::{before, made_by};
+use super::{before, made_by, made_exactly_by};
 
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found> {
@@ -146,7 +146,7 @@ fn magnitude(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found
         _ => return None,
     };
     let (a, b) = (func.dfg.resolve(a), func.dfg.resolve(b));
-    let negates = |v: Value| made_by(func, v, Opcode::Fneg).is_some_and(|args| args[..] == [x]);
+    let negates = |v: Value| made_exactly_by(func, v, Opcode::Fneg).is_some_and(|args| args[..] == [x]);
     let keeps_positive = match (a == x && negates(b), negates(a) && b == x) {
         (true, _) => greater,
         (_, true) => !greater,

@@ -9,7 +9,7 @@ use ptxc_ir::{Extra, Flags, FloatCC, Function, Inst, IntCC, Opcode, Type, Value}
 
 use crate::rules::{Found, Rule};
 
-use super::{before, constant, made_by};
+use super::{before, constant, made_by, made_exactly_by};
 
 /// Bits of the magnitude, and of the fraction below the exponent.
 const MAGNITUDE: u64 = 0x7fff_ffff;
@@ -49,7 +49,7 @@ fn float_behind(func: &Function, value: Value) -> Option<Value> {
 /// The integer as bits of a magnitude.
 fn bits_of_magnitude(func: &Function, value: Value) -> Option<Bits> {
     if let Some(x) = float_behind(func, value) {
-        let x = *made_by(func, x, Opcode::Fabs)?.first()?;
+        let x = *made_exactly_by(func, x, Opcode::Fabs)?.first()?;
         return Some(Bits { x, cut: 0, zeros: 0 });
     }
     let inst = func.dfg.def_inst(value)?;
@@ -172,7 +172,7 @@ fn compared(func: &mut Function, inst: Inst, x: Value, wanted: &Interval) -> Opt
 /// The condition, the magnitude's number and the constant of a comparison of a magnitude with infinity.
 fn against_infinity(func: &Function, flag: Value) -> Option<(FloatCC, Value)> {
     let (cc, x, bound, flags) = float_comparison(func, flag)?;
-    let magnitude = made_by(func, x, Opcode::Fabs)?;
+    let magnitude = made_exactly_by(func, x, Opcode::Fabs)?;
     let is_infinity = func.dfg.as_bits(bound) == Some(INFINITY.into());
     (flags.is_empty() && is_infinity && func.dfg.ty(x) == Type::F32).then_some((cc, *magnitude.first()?))
 }

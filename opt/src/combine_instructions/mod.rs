@@ -21,7 +21,9 @@ mod magnitudes;
 mod ranges;
 mod remainders;
 
-use ptxc_ir::{Bits, Cfg, Effect, Extra, Function, FunctionBuilder, Inst, KnownBits, Opcode, Scalar, Type, Value};
+use ptxc_ir::{
+    Bits, Cfg, Effect, Extra, Flags, Function, FunctionBuilder, Inst, KnownBits, Opcode, Scalar, Type, Value,
+};
 use smallvec::SmallVec;
 
 use crate::edit::{resolve_all_uses, resolve_uses_of};
@@ -184,6 +186,12 @@ fn signed(func: &Function, value: Value) -> Option<i64> {
 fn made_by(func: &Function, value: Value, op: Opcode) -> Option<SmallVec<[Value; 3]>> {
     let inst = func.dfg.def_inst(value)?;
     (func.dfg.insts[inst].op == op).then(|| func.dfg.args(inst).iter().map(|v| func.dfg.resolve(*v)).collect())
+}
+
+/// The same of an instruction that does not flush subnormal numbers.
+fn made_exactly_by(func: &Function, value: Value, op: Opcode) -> Option<SmallVec<[Value; 3]>> {
+    let flushes = func.dfg.insts[func.dfg.def_inst(value)?].flags.contains(Flags::FTZ);
+    made_by(func, value, op).filter(|_| !flushes)
 }
 
 /// A builder that puts instructions before one, with its source location.
