@@ -584,9 +584,11 @@ impl<'a> Session<'a> {
 
     fn assign_registers(&mut self, machine: &mut ptxc_mir::Module) -> Result<(), Stop> {
         let start = Instant::now();
+        let kinds = ptxc_regalloc::Kinds::new(&machine.opcodes);
         let mut functions: Vec<&mut ptxc_mir::Function> = machine.functions.iter_mut().collect();
-        let outcomes =
-            each(&mut functions, self.options.jobs, |func| ptxc_regalloc::run(func).map_err(|error| error.to_string()));
+        let outcomes = each(&mut functions, self.options.jobs, |func| {
+            ptxc_regalloc::run(func, &kinds).map_err(|error| error.to_string())
+        });
         let names: Vec<_> = functions.iter().map(|func| func.name).collect();
         self.report.time(pipeline::ASSIGN_REGISTERS, start.elapsed());
         for (outcome, name) in outcomes.into_iter().zip(names) {

@@ -354,12 +354,13 @@ fn compile(text: &str, target: Target) -> String {
         let list: Vec<String> = errors.iter().map(ToString::to_string).collect();
         panic!("{target}:\n{}", list.join("\n"));
     });
+    let kinds = ptxc_regalloc::Kinds::new(&machine.opcodes);
     for func in &mut machine.functions {
         let name = machine.symbols.name(func.name).to_owned();
         if let Err(errors) = ptxc_mir::verify(func) {
             panic!("{target}: @{name}: {errors:?}");
         }
-        ptxc_regalloc::run(func).unwrap_or_else(|e| panic!("{target}: @{name}: {e}"));
+        ptxc_regalloc::run(func, &kinds).unwrap_or_else(|e| panic!("{target}: @{name}: {e}"));
     }
     let strict = ptxc_emit::EmitOptions { strict: true, ..ptxc_emit::EmitOptions::default() };
     ptxc_emit::emit_module(&machine, &strict).unwrap_or_else(|e| panic!("{target}: {e}"))

@@ -27,12 +27,13 @@ fn compile(seed: u64, target: Target) -> Result<String, Vec<String>> {
         Ok(machine) => machine,
         Err(errors) => return Err(said(errors)),
     };
+    let kinds = ptxc_regalloc::Kinds::new(&machine.opcodes);
     for func in &mut machine.functions {
         let name = machine.symbols.name(func.name).to_owned();
         if let Err(errors) = ptxc_mir::verify(func) {
             panic!("seed {seed}, {target}, @{name}: {errors:?}\n{}", ptxc_ir::print_module(&module));
         }
-        ptxc_regalloc::run(func).unwrap_or_else(|e| panic!("seed {seed}, {target}, @{name}: {e}"));
+        ptxc_regalloc::run(func, &kinds).unwrap_or_else(|e| panic!("seed {seed}, {target}, @{name}: {e}"));
     }
     let strict = ptxc_emit::EmitOptions { strict: true, ..ptxc_emit::EmitOptions::default() };
     match ptxc_emit::emit_module(&machine, &strict) {

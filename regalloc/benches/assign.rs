@@ -92,7 +92,11 @@ fn bench(c: &mut Criterion) {
             let func = make(size);
             group.sample_size(20).throughput(Throughput::Elements(func.insts.len() as u64));
             group.bench_function(BenchmarkId::from_parameter(size), |b| {
-                b.iter_batched(|| func.clone(), |mut f| ptxc_regalloc::run(&mut f), BatchSize::LargeInput);
+                b.iter_batched(
+                    || func.clone(),
+                    |mut f| ptxc_regalloc::run(&mut f, &Default::default()),
+                    BatchSize::LargeInput,
+                );
             });
         }
     }
@@ -107,7 +111,7 @@ fn moves() {
             let n = func.insts.len();
             let mut ours = func.clone();
             let start = Instant::now();
-            let stats = ptxc_regalloc::run(&mut ours).expect("it can be assigned");
+            let stats = ptxc_regalloc::run(&mut ours, &Default::default()).expect("it can be assigned");
             let time = start.elapsed().as_secs_f64() * 1e6 / n as f64;
             let theirs = match backtracking::run(&func) {
                 Ok((moves, seconds)) => format!("{moves} ({:.2})", seconds * 1e6 / n as f64),

@@ -7,15 +7,44 @@
 
 use cranelift_entity::SecondaryMap;
 use ptxc_mir::{Block, Function, Inst, Module, Op, RegClass, VReg};
-use ptxc_targets::{Tok, tok};
+use ptxc_targets::{OpcodeTable, Tok, tok};
 
-/// What an opcode is to these rules.
+/// What an opcode is to the rules about products in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+pub(crate) enum Kind {
     Move,
     Fence,
     Product,
+    Commit,
+    Wait,
     Other,
+}
+
+/// Which opcodes of a module are `wgmma`, for [`run`](crate::run). The default knows none.
+#[derive(Clone, Debug, Default)]
+pub struct Kinds {
+    /// By opcode; empty when the module has no products, so that nothing is looked up.
+    kinds: Vec<Kind>,
+}
+
+impl Kinds {
+    /// Those of a module's opcodes.
+    pub fn new(opcodes: &OpcodeTable) -> Kinds {
+        let kinds: Vec<Kind> = opcodes.all().map(kind).collect();
+        if kinds.contains(&Kind::Product) { Kinds { kinds } } else { Kinds::default() }
+    }
+
+    pub(crate) fn has_products(&self) -> bool {
+        !self.kinds.is_empty()
+    }
+
+    pub(crate) fn kind(&self, func: &Function, inst: Inst) -> Kind {
+        match func.insts[inst].op {
+            Op::Ptx(opcode) => self.kinds.get(opcode.index()).copied().unwrap_or(Kind::Other),
+            Op::Copy(_) => Kind::Move,
+            _ => Kind::Other,
+        }
+    }
 }
 
 fn kind(toks: &[Tok]) -> Kind {
@@ -23,6 +52,8 @@ fn kind(toks: &[Tok]) -> Kind {
         [tok::MOV, ..] => Kind::Move,
         [tok::WGMMA, tok::FENCE, ..] => Kind::Fence,
         [tok::WGMMA, tok::MMA_ASYNC, ..] => Kind::Product,
+        [tok::WGMMA, tok::COMMIT_GROUP, ..] => Kind::Commit,
+        [tok::WGMMA, tok::WAIT_GROUP, ..] => Kind::Wait,
         _ => Kind::Other,
     }
 }
@@ -30,8 +61,8 @@ fn kind(toks: &[Tok]) -> Kind {
 /// Puts moves in front of fences, in functions whose registers are assigned; tells how many moves went up and how many
 /// fences were made.
 pub fn order_moves(module: &mut Module) -> (u64, u64) {
-    let kinds: Vec<Kind> = module.opcodes.all().map(kind).collect();
-    if !kinds.contains(&Kind::Product) || !kinds.contains(&Kind::Fence) {
+    let kinds = Kinds::new(&module.opcodes);
+    if !kinds.kinds.contains(&Kind::Fence) {
         return (0, 0);
     }
     let mut done = (0, 0);
@@ -55,7 +86,7 @@ struct Seen {
 }
 
 struct Pass<'a> {
-    kinds: &'a [Kind],
+    kinds: &'a Kinds,
     /// The block up to which a register is known to be a product's, by its epoch.
     operands: SecondaryMap<VReg, u32>,
     seen: SecondaryMap<VReg, Seen>,
@@ -65,11 +96,7 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     fn kind(&self, func: &Function, inst: Inst) -> Kind {
-        match func.insts[inst].op {
-            Op::Ptx(opcode) => self.kinds.get(opcode.index()).copied().unwrap_or(Kind::Other),
-            Op::Copy(_) => Kind::Move,
-            _ => Kind::Other,
-        }
+        self.kinds.kind(func, inst)
     }
 
     fn block(&mut self, func: &mut Function, block: Block) {

@@ -8,7 +8,8 @@
 //! The steps, in order:
 //!
 //! 1. `prepare`: drop unreachable blocks, see through copies and through parameters of blocks with one predecessor.
-//! 2. `liveness`: where each value is defined and used, and what is live at the end of each block.
+//! 2. `liveness`: where each value is defined and used, and what is live at the end of each block. `in_flight` adds
+//!    how long asynchronous products keep registers.
 //! 3. `coalesce`: merge values into classes, hottest places first, each merge checked for interference.
 //! 4. `rewrite`: one register for each class, moves in parallel semantics put in sequence, critical edges split where
 //!    (and only where) moves are left on them.
@@ -40,13 +41,14 @@
 mod checker;
 mod coalesce;
 mod fences;
+mod in_flight;
 mod liveness;
 mod parallel;
 mod prepare;
 mod rewrite;
 
 pub use checker::{CheckError, check};
-pub use fences::order_moves;
+pub use fences::{Kinds, order_moves};
 
 use ptxc_mir::{Block, Cfg, Function};
 
@@ -81,13 +83,14 @@ pub enum RegallocError {
 const CHECK_LIMIT: usize = 1_500;
 
 /// Takes a verified function out of SSA form: afterwards blocks have no parameters, both registers of a tie are one,
-/// and [`ptxc_mir::Function::vregs`] holds the PTX registers, in order of first definition.
+/// and [`ptxc_mir::Function::vregs`] holds the PTX registers, in order of first definition. Matrix registers of a
+/// `wgmma.mma_async`, which `kinds` tells, are nobody else's until the `wgmma.wait_group` that covers it.
 ///
 /// # Errors
 /// The function is not well formed; it is left in an unspecified state.
-pub fn run(func: &mut Function) -> Result<Stats, RegallocError> {
+pub fn run(func: &mut Function, kinds: &Kinds) -> Result<Stats, RegallocError> {
     let original = (cfg!(debug_assertions) && func.insts.len() <= CHECK_LIMIT).then(|| func.clone());
-    let stats = assign(func)?;
+    let stats = assign(func, kinds)?;
     if let Some(original) = original {
         check(&original, func)?;
     }
@@ -95,10 +98,10 @@ pub fn run(func: &mut Function) -> Result<Stats, RegallocError> {
 }
 
 /// [`run`] without the check.
-fn assign(func: &mut Function) -> Result<Stats, RegallocError> {
+fn assign(func: &mut Function, kinds: &Kinds) -> Result<Stats, RegallocError> {
     let cfg = Cfg::compute(func);
     prepare::prepare(func, &cfg)?;
-    let liveness = liveness::Liveness::compute(func, &cfg);
+    let liveness = liveness::Liveness::compute(func, &cfg, kinds);
     let (classes, coalesced) = coalesce::coalesce(func, &cfg, &liveness);
     let mut stats = rewrite::rewrite(func, &cfg, &liveness, classes);
     stats.coalesced = coalesced;

@@ -14,6 +14,8 @@
 //!
 //! A block's parameters are defined at its first place, its terminator reads at its last.
 
+use crate::fences::Kinds;
+use crate::in_flight::{self, Held};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ptxc_mir::{Block, Cfg, Function, Inst, Op, Operand, RegClass, VReg};
@@ -46,7 +48,7 @@ pub(crate) struct Liveness {
 
 impl Liveness {
     /// Computes it, in time proportional to operands and to the sizes of the live sets.
-    pub fn compute(func: &Function, cfg: &Cfg) -> Liveness {
+    pub fn compute(func: &Function, cfg: &Cfg, kinds: &Kinds) -> Liveness {
         let mut liveness = Liveness::default();
         liveness.first_use.resize(func.vregs.len() + 1, 0);
         let order = dominance_order(func, cfg);
@@ -55,7 +57,13 @@ impl Liveness {
             let last = order.get(i + cfg.dominated_count(block) as usize - 1).copied().unwrap_or(block);
             liveness.subtree_end[block] = liveness.end[last];
         }
-        let use_blocks = liveness.collect_uses(func, &order);
+        let places = in_flight::Places {
+            order: &order,
+            read: &|block, index| liveness.start[block] + (index as Place + 1) * STRIDE + 3,
+            end: &|block| liveness.end[block],
+        };
+        let held = in_flight::held(func, cfg, kinds, &places);
+        let use_blocks = liveness.collect_uses(func, &order, &held);
         liveness.propagate(func, cfg, &use_blocks);
         liveness
     }
@@ -129,8 +137,8 @@ impl Liveness {
     }
 
     /// Sorts all uses by value. Returns the block of each.
-    fn collect_uses(&mut self, func: &Function, order: &[Block]) -> Vec<Block> {
-        for_each_use(func, order, |v, _, _| self.first_use[v.index() + 1] += 1);
+    fn collect_uses(&mut self, func: &Function, order: &[Block], held: &[Held]) -> Vec<Block> {
+        for_each_use(func, order, held, |v, _, _| self.first_use[v.index() + 1] += 1);
         for i in 1..self.first_use.len() {
             self.first_use[i] += self.first_use[i - 1];
         }
@@ -139,7 +147,7 @@ impl Liveness {
         let mut blocks = vec![Block::from_u32(0); total];
         let mut next: Vec<u32> = self.first_use.clone();
         // Places come in ascending order for each value except within one instruction, where only +1 comes after +3.
-        for_each_use(func, order, |v, block, at| {
+        for_each_use(func, order, held, |v, block, at| {
             let (first, mut slot) = (self.first_use[v.index()] as usize, next[v.index()] as usize);
             next[v.index()] += 1;
             blocks[slot] = block;
@@ -192,17 +200,24 @@ fn dominance_order(func: &Function, cfg: &Cfg) -> Vec<Block> {
     order
 }
 
-/// Calls `f` with value, block and place of each use.
-fn for_each_use(func: &Function, order: &[Block], mut f: impl FnMut(VReg, Block, Place)) {
+/// Calls `f` with value, block and place of each use, those by products in flight included.
+fn for_each_use(func: &Function, order: &[Block], held: &[Held], mut f: impl FnMut(VReg, Block, Place)) {
     let mut place: Place = 0;
+    let mut held = held.iter().peekable();
     for &block in order {
         place += STRIDE;
         for &inst in &func.blocks[block].insts {
             inst_uses(func, inst, |v, offset| f(v, block, place + offset));
             place += STRIDE;
+            while let Some(hold) = held.next_if(|hold| hold.at < place) {
+                f(hold.value, hold.block, hold.at);
+            }
         }
         func.for_each_terminator_use(block, |v| f(v, block, place));
         place += STRIDE;
+        while let Some(hold) = held.next_if(|hold| hold.at < place) {
+            f(hold.value, hold.block, hold.at);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use common::{Ops, empty};
 use ptxc_mir::{
     AsmData, Block, Function, FunctionBuilder, Op, Operand, RegClass, Terminator, VReg, print_function, verify,
 };
-use ptxc_regalloc::{Stats, check, run};
+use ptxc_regalloc::{Kinds, Stats, check, run};
 
 /// Builds, verifies, assigns and checks.
 fn assign(build: impl FnOnce(&mut FunctionBuilder<'_>, &Ops)) -> (Function, Stats) {
@@ -18,7 +18,7 @@ fn assign(build: impl FnOnce(&mut FunctionBuilder<'_>, &Ops)) -> (Function, Stat
     build(&mut builder, &ops);
     verify(&func).expect("the test is well formed");
     let original = func.clone();
-    let stats = run(&mut func).expect("it can be assigned");
+    let stats = run(&mut func, &Kinds::default()).expect("it can be assigned");
     check(&original, &func).expect("the assignment is right");
     (func, stats)
 }
@@ -292,7 +292,7 @@ fn the_checker_rejects_what_is_wrong() {
     b.inst(ops.add).operand(Operand::Sink).used(x).used(y).finish();
     b.terminate(Terminator::Exit);
     let mut right = original.clone();
-    run(&mut right).expect("it can be assigned");
+    run(&mut right, &Kinds::default()).expect("it can be assigned");
     let rejected = |change: &dyn Fn(&mut Function)| {
         let mut wrong = right.clone();
         change(&mut wrong);

@@ -4,7 +4,7 @@ mod common;
 
 use common::random::{Shape, function};
 use common::simulate;
-use ptxc_regalloc::{check, run};
+use ptxc_regalloc::{Kinds, check, run};
 
 fn try_seed(seed: u64, shape: Shape) {
     let original = function(seed, shape);
@@ -12,7 +12,7 @@ fn try_seed(seed: u64, shape: Shape) {
         panic!("seed {seed}: the generator made {}", errors[0]);
     }
     let mut result = original.clone();
-    if let Err(error) = run(&mut result) {
+    if let Err(error) = run(&mut result, &Kinds::default()) {
         panic!("seed {seed}: {error}");
     }
     if let Err(error) = check(&original, &result) {

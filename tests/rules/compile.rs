@@ -35,8 +35,9 @@ pub fn applied(file: &File) -> Result<Applied, String> {
 pub fn ptx(file: &File, text: &str) -> Result<String, String> {
     if file.legal {
         let mut machine = select(file, &read(text)?, None)?;
+        let kinds = ptxc_regalloc::Kinds::new(&machine.opcodes);
         for func in &mut machine.functions {
-            ptxc_regalloc::run(func).map_err(|error| error.to_string())?;
+            ptxc_regalloc::run(func, &kinds).map_err(|error| error.to_string())?;
         }
         return ptxc_emit::emit_module(&machine, &Default::default()).map_err(|error| error.to_string());
     }

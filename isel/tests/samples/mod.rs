@@ -60,11 +60,12 @@ pub fn compile(
         symbols.intern(&format!("{name}_{suffix}"));
     }
     machine.symbols = symbols;
+    let kinds = ptxc_regalloc::Kinds::new(&machine.opcodes);
     for func in &mut machine.functions {
         if let Err(errors) = ptxc_mir::verify(func) {
             return Err(format!("{errors:?}\n{}", print_module(&module)));
         }
-        ptxc_regalloc::run(func).map_err(|e| format!("{e}\n{}", print_module(&module)))?;
+        ptxc_regalloc::run(func, &kinds).map_err(|e| format!("{e}\n{}", print_module(&module)))?;
     }
     match ptxc_emit::emit_module(&machine, &ptxc_emit::EmitOptions::default()) {
         Ok(text) => Ok(Compiled::Ptx(text)),
