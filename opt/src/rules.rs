@@ -96,6 +96,7 @@ rules! {
     ShiftTwice "combine.shift_twice" "Two shifts in one direction.";
     ShiftUpDown "combine.shift_up_down" "Up and down again is a mask.";
     ShiftDownUp "combine.shift_down_up" "Down and up again is a mask.";
+    CountAll "combine.count_all" "A number of ones compared with that of all bits.";
     CompareDecided "combine.compare_decided" "A comparison that ranges or bits decide.";
     SelectNegated "combine.select_negated" "A choice by a negation.";
     SelectOneZero "combine.select_one_zero" "A choice of one and zero is an extension.";

@@ -13,7 +13,8 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
             .or_else(|| tested_bit(func, inst))
             .or_else(|| tested_word(func, inst))
             .or_else(|| upper_bits(func, inst))
-            .or_else(|| tested_sign(func, inst)),
+            .or_else(|| tested_sign(func, inst))
+            .or_else(|| counted_all(func, inst)),
         Opcode::Select => choice(func, inst),
         Opcode::Xor => negation(func, inst),
         Opcode::And | Opcode::Or => {
@@ -30,6 +31,28 @@ fn condition(func: &Function, inst: Inst) -> Option<IntCC> {
         Extra::IntCC(cc) => Some(cc),
         _ => None,
     }
+}
+
+/// Whether as many bits are ones as there are: whether there is no zero.
+fn counted_all(func: &mut Function, inst: Inst) -> Option<Found> {
+    use IntCC::{Eq, Ne, Sge, Sgt, Sle, Slt, Uge, Ugt, Ule, Ult};
+    let &[count, bound] = func.dfg.args(inst) else { return None };
+    let x = *made_by(func, func.dfg.resolve(count), Opcode::Ctpop)?.first()?;
+    // Narrower, and the width is no positive number.
+    let width = int_width(func.dfg.ty(x)).filter(|width| *width >= 8)?;
+    let bound = constant(func, bound)?;
+    let less = u64::from(width) - 1;
+    let cc = match condition(func, inst)? {
+        Eq | Uge | Sge if bound == less + 1 => Eq,
+        Ugt | Sgt if bound == less => Eq,
+        Ne | Ult | Slt if bound == less + 1 => Ne,
+        Ule | Sle if bound == less => Ne,
+        _ => return None,
+    };
+    let ty = func.dfg.ty(x);
+    let mut builder = before(func, inst);
+    let ones = builder.bits(ty, mask(width).into());
+    Some((Rule::CountAll, builder.icmp(cc, x, ones)))
 }
 
 /// The comparison behind a value: condition and operands.
