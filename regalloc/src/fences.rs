@@ -87,7 +87,7 @@ struct Seen {
 
 struct Pass<'a> {
     kinds: &'a Kinds,
-    /// The block up to which a register is known to be a product's, by its epoch.
+    /// The epoch with which a block began that has the register in a product.
     operands: SecondaryMap<VReg, u32>,
     seen: SecondaryMap<VReg, Seen>,
     epoch: u32,

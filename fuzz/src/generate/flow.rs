@@ -2,7 +2,7 @@
 
 use ptxc_ir::{Block, BlockCall, Extra, Flags, IntCC, LoopHints, Opcode, Type, Value};
 
-use super::body::{Body, mask};
+use super::body::{Body, Control, mask};
 
 /// Most nested regions.
 const MOST_DEPTH: u32 = 4;
@@ -138,12 +138,7 @@ impl Body<'_> {
             for _ in 0..self.rng.below(3) {
                 self.integer();
             }
-            if self.features.memory && self.once_in(2) {
-                self.access();
-            }
-            let value = self.operand(ty);
-            self.jump(merge, &[value]);
-            self.rejoin(before);
+            self.leave_with_value(ty, merge, before);
         }
         self.enter(merge, scope);
     }
@@ -226,6 +221,16 @@ impl Body<'_> {
         next
     }
 
+    /// Ends one way of a branch, perhaps with an access, and hands a value on.
+    fn leave_with_value(&mut self, ty: Type, merge: Block, before: Control) {
+        if self.features.memory && self.once_in(2) {
+            self.access();
+        }
+        let value = self.operand(ty);
+        self.jump(merge, &[value]);
+        self.rejoin(before);
+    }
+
     /// Two or three conditions that all have to hold, or of which one has to, or nearly so.
     fn chained_branches(&mut self) {
         let ty = self.any_type();
@@ -265,12 +270,7 @@ impl Body<'_> {
         self.enter(body, scope);
         self.inside(false);
         self.integer();
-        if self.features.memory && self.once_in(2) {
-            self.access();
-        }
-        let value = self.operand(ty);
-        self.jump(merge, &[value]);
-        self.rejoin(before);
+        self.leave_with_value(ty, merge, before);
         self.enter(merge, scope);
     }
 
