@@ -126,6 +126,8 @@ patterns! {
     MaskBehindShift "mask.behind_shift" "src/legalize/moved_masks.rs" "A mask before a shift goes behind it, into logic.";
     MaskAmount "mask.amount" "src/legalize/moved_masks.rs" "The mask of a multiple that is an amount.";
     BytesFrom "bytes.from" "src/legalize/moved_masks.rs" "A shift by a number of bytes, by permutation.";
+    FieldsMoved "fields.moved" "src/legalize/bit_fields.rs" "Bit fields put together, each moved at once.";
+    NarrowWord "narrow.word" "src/legalize/narrow_words.rs" "A word of logic and shifts of 64 bits, computed from words.";
     PackClamped "pack.clamped" "src/legalize/clamped_packs.rs" "Clamped words put together by `cvt.pack.sat`.";
     LegalReduxLoop "legal.redux_loop" "src/legalize/control.rs" "A reduction over some lanes, lane by lane.";
     LegalReduxButterfly "legal.redux_butterfly" "src/legalize/convergent.rs" "A reduction over the warp by exchanges.";

@@ -10,6 +10,7 @@ mod body;
 mod calls;
 mod echoes;
 mod facts;
+mod fields;
 mod floats;
 mod flow;
 mod functions;

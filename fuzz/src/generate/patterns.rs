@@ -181,7 +181,8 @@ impl Body<'_> {
         let low = self.rng.below(width) as i64;
         let bits = 1 + self.rng.below(width - low as usize) as i64;
         let above = width as i64 - low - bits;
-        match self.rng.below(5) {
+        match self.rng.below(8) {
+            5.. => self.moved_fields(),
             0 => {
                 let shifted = self.shift(Opcode::Lshr, value, low);
                 self.masked(shifted, (1u128 << bits) - 1)

@@ -7,12 +7,13 @@
 //!    the width and alignment of accesses, calls;
 //! 3. `operations`: what the target has no instruction for, on legal types.
 //!
-//! At the end `moved_masks` puts masks and shifts in the cheaper order, and `carry` makes chains of sums that were written with comparisons: what sums of wide numbers become above.
+//! At the end `narrow_words` computes single words from words, `bit_fields` moves fields at once, `moved_masks` puts masks and shifts in the cheaper order, and `carry` makes chains of sums that were written with comparisons: what sums of wide numbers become above.
 //!
 //! `features` is what a target can do, `helpers` the functions that expansions call. Nothing here knows registers or
 //! PTX statements, except the few target operations that have no generic spelling (carries, byte permutation).
 
 mod atomics;
+mod bit_fields;
 mod bits;
 mod boundary;
 mod byte_words;
@@ -36,6 +37,7 @@ mod memory_intrinsics;
 mod moved_masks;
 mod narrow_float;
 mod narrow_int;
+mod narrow_words;
 mod operations;
 mod parts;
 mod predicates;
@@ -154,8 +156,12 @@ fn legalize_function(
     if features.saturated_packs {
         clamped_packs::form_clamped_packs(&mut context.func, &mut formed);
     }
+    narrow_words::narrow(&mut context.func, &mut formed);
     // ptxas takes `bfi` apart from sm_70 on.
     let fields = features.dialect.target.sm() < 70;
+    if !fields {
+        bit_fields::move_fields(&mut context.func, &mut formed);
+    }
     moved_masks::move_masks(&mut context.func, fields, &mut formed);
     carry::form_chains(&mut context.func, &mut formed);
     let mut expanded = context.expanded.unwrap_or_default();
