@@ -19,6 +19,7 @@ const O1: &[&str] = &[
     "simplify-control-flow",
     "fold-constants",
     "merge-block-params",
+    "infer-spaces",
     "combine-instructions",
     "remove-dead-code",
 ];
@@ -34,6 +35,7 @@ const O2: &[&str] = &[
     "simplify-control-flow",
     "fold-constants",
     "merge-block-params",
+    "infer-spaces",
     "choose-values",
     "tabulate-choices",
     "simplify-control-flow",

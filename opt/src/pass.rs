@@ -89,6 +89,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::merge_block_params,
     },
     Pass {
+        name: "infer-spaces",
+        summary: "gives generic pointers the space that they point into, around loops too",
+        run: crate::infer_spaces,
+    },
+    Pass {
         name: "merge-accesses",
         summary: "joins loads and stores of neighbouring bytes into accesses of vectors",
         run: crate::merge_accesses,

@@ -220,6 +220,9 @@ rules! {
     ChooseMasked "choose.masked" "A value masked by copies of a flag.";
     ChooseBits "choose.bits" "Constants that are bits of one.";
 
+    // Generic pointers (`infer_spaces/`).
+    SpaceInferred "space.inferred" "An access through a generic pointer into one space.";
+
     // Branches to one destination (`join_branches.rs`).
     BranchBoth "join.both" "Two conditions that both have to hold.";
     BranchEither "join.either" "Two conditions of which one has to hold.";

@@ -17,7 +17,7 @@ impl Body<'_> {
         }
         let features = *self.features;
         let loops = self.control.loops < MOST_LOOPS;
-        match self.rng.below(14) {
+        match self.rng.below(15) {
             0..=2 if features.branches => self.branch(),
             3 | 4 if features.loops && loops => self.repeat(),
             5 if features.switches => self.switch(),
@@ -28,6 +28,7 @@ impl Body<'_> {
             10 if features.choices => self.choice(),
             12 | 13 if features.accumulators && features.floats && features.vectors && loops => self.accumulate(),
             11 if features.chained_branches => self.chained_branches(),
+            14 if features.carried_pointers && features.generic_addresses && loops => self.carry_pointers(),
             _ => return false,
         }
         true
@@ -59,7 +60,7 @@ impl Body<'_> {
     }
 
     /// Inside a region whose threads are all that were here before exactly if `together`.
-    fn inside(&mut self, together: bool) {
+    pub(super) fn inside(&mut self, together: bool) {
         self.control.depth += 1;
         if !together {
             self.control.uniform = false;

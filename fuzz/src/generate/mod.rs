@@ -19,6 +19,7 @@ mod integers;
 mod memory;
 mod narrowing;
 mod patterns;
+mod pointers;
 mod rounding;
 mod statements;
 mod threads;

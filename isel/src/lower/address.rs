@@ -397,27 +397,6 @@ impl Lower<'_> {
         self.emit_toks(&toks, &[Operand::Def(out), operand]);
         self.bind(inst, &[out]);
     }
-
-    /// Whether memory behind this pointer is not written while the kernel runs, as far as the function's parameters say.
-    pub(super) fn is_read_only(&self, ptr: Value) -> bool {
-        if self.ir.kind != ptxc_ir::FuncKind::Kernel {
-            return false;
-        }
-        let mut at = self.ir.dfg.resolve(ptr);
-        for _ in 0..MAX_STEPS {
-            match self.ir.dfg.def(at) {
-                ValueDef::Param(block, index) if Some(block) == self.ir.layout.entry() => {
-                    return self.param_attrs(usize::from(index)).is_some_and(|a| a.noalias && a.readonly);
-                }
-                ValueDef::Result(inst, _) => match self.ir.dfg.insts[inst].op {
-                    Opcode::Gep | Opcode::Addrspacecast => at = self.arg(inst, 0),
-                    _ => return false,
-                },
-                _ => return false,
-            }
-        }
-        false
-    }
 }
 
 /// A step inside an aggregate.

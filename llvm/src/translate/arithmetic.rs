@@ -1,6 +1,6 @@
 //! Arithmetic, conversions, comparisons, `select` and `freeze`.
 
-use ptxc_ir::{Extra, Flags as IrFlags, FloatCC, FloatKind, IntCC, Opcode, Type as IrType, Value};
+use ptxc_ir::{Extra, Flags as IrFlags, FloatCC, FloatKind, IntCC, Opcode, Space, Type as IrType, Value};
 
 use super::body::Writer;
 use super::{Fault, Result};
@@ -179,7 +179,11 @@ impl Writer<'_, '_> {
             CastOp::UIToFP => Opcode::Uitofp,
             CastOp::SIToFP => Opcode::Sitofp,
             CastOp::PtrToInt | CastOp::PtrToAddr => return self.pointer_to_integer(value, from, ty),
-            CastOp::IntToPtr => return Ok(self.integer_to_pointer(value, ty)),
+            CastOp::IntToPtr => {
+                let passed = ty == IrType::PTR && self.is_passed_number(value);
+                let ty = if passed { IrType::ptr(Space::Global) } else { ty };
+                return Ok(self.integer_to_pointer(value, ty));
+            }
             CastOp::BitCast => return self.bit_cast(value, ty),
             CastOp::AddrSpaceCast => {
                 // A cast to the generic space is made where it is needed.

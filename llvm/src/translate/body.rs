@@ -3,8 +3,8 @@
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use ptxc_ir::{
-    Block as IrBlock, Flags, FuncId, FuncKind, Function as IrFunction, FunctionBuilder, MemType, Opcode, Signature,
-    Type as IrType, Value,
+    Block as IrBlock, Flags, FuncId, FuncKind, Function as IrFunction, FunctionBuilder, Signature, Type as IrType,
+    Value,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -48,6 +48,8 @@ pub(super) struct Writer<'c, 'm> {
     /// Constants that need no instruction.
     pub constants: FxHashMap<ConstId, Run>,
     pub blocks: SecondaryMap<BlockId, PackedOption<IrBlock>>,
+    /// Addresses of objects that hold the pointers which the host passed, and no others.
+    pub(super) passed_objects: FxHashSet<Value>,
     /// Of phis with long lists: the place of each block in the list.
     incoming: FxHashMap<InstId, FxHashMap<BlockId, usize>>,
     /// The block that is written.
@@ -109,6 +111,7 @@ impl<'m> Context<'m> {
             runs: SecondaryMap::with_capacity(body.values.len()),
             constants: FxHashMap::default(),
             blocks: SecondaryMap::with_capacity(body.blocks.len()),
+            passed_objects: FxHashSet::default(),
             incoming: FxHashMap::default(),
             source_block: body.order.first().copied().unwrap_or_else(|| BlockId::from_u32(0)),
             numbers: SecondaryMap::with_capacity(body.blocks.len()),
@@ -180,7 +183,7 @@ impl<'m> Writer<'_, 'm> {
         let Some(entry) = order.first().copied() else { return Err(Fault::new("a body has no blocks")) };
         let entry = self.target(entry)?;
         self.b.switch_to(entry);
-        self.arguments(id, entry)?;
+        self.arguments(id, entry, &order)?;
         for block in &order {
             self.block_parameters(*block)?;
         }
@@ -254,7 +257,7 @@ impl<'m> Writer<'_, 'm> {
     }
 
     /// Makes the parameters of the entry block and the values of the function's arguments.
-    fn arguments(&mut self, id: GlobalId, entry: IrBlock) -> Result<()> {
+    fn arguments(&mut self, id: GlobalId, entry: IrBlock, order: &[BlockId]) -> Result<()> {
         let sig: Signature = self.b.func.sig.clone();
         let types = self.cx.module.sig_params(&sig);
         for ty in types {
@@ -287,9 +290,7 @@ impl<'m> Writer<'_, 'm> {
             if let (true, Some(object), [address]) = (kernel, param.and_then(|p| p.attrs.byval), parts.as_slice()) {
                 let constant = param.is_some_and(|p| p.attrs.grid_constant);
                 let align = param.map_or(1, |p| p.attrs.align);
-                if !constant && !self.only_read(value) {
-                    parts = vec![self.copy_of_parameter(*address, object, align)];
-                }
+                parts = vec![self.by_value_parameter(value, *address, object, (align, constant), order)];
             }
             self.define(value, &parts);
         }
@@ -307,120 +308,6 @@ impl<'m> Writer<'_, 'm> {
             return self.integer_to_pointer(given, wanted);
         }
         given
-    }
-
-    /// A copy of a by-value parameter that the kernel may write.
-    fn copy_of_parameter(&mut self, address: Value, object: MemType, align: u32) -> Value {
-        let layout = self.cx.module.layout_of(object);
-        let align = align.max(u32::try_from(layout.align).unwrap_or(16)).max(1);
-        let copy = self.b.alloca(object, 1, align);
-        let size = self.b.iconst(IrType::I64, layout.size as i64);
-        let extra = ptxc_ir::Extra::Copy { dst_align: align, src_align: align, volatile: false };
-        self.b.inst(Opcode::Memcpy, Flags::EMPTY, IrType::INVALID, &[copy, address, size], extra);
-        copy
-    }
-
-    /// Whether a pointer is only used to load from, also after address arithmetic.
-    fn only_read(&self, pointer: ValueId) -> bool {
-        let mut derived: FxHashSet<Operand> = [pointer.into()].into_iter().collect();
-        let is = |derived: &FxHashSet<Operand>, operand: Operand| derived.contains(&operand);
-        for data in self.body.instructions.values() {
-            match data.instruction {
-                Instruction::ElementPointer { operands, .. } => {
-                    let operands = self.body.operands(operands);
-                    let base = operands.first().is_some_and(|base| is(&derived, *base));
-                    if operands.iter().skip(1).any(|operand| is(&derived, *operand)) {
-                        return false;
-                    }
-                    if let (true, Some(result)) = (base, data.result.expand()) {
-                        derived.insert(result.into());
-                    }
-                }
-                Instruction::Cast { value, .. } if is(&derived, value) => match data.result.expand() {
-                    Some(result) if self.is_pointer_value(result) => {
-                        derived.insert(result.into());
-                    }
-                    _ => return false,
-                },
-                Instruction::Load { address, access } if is(&derived, address) => {
-                    if access.ordering != crate::model::Ordering::NotAtomic {
-                        return false;
-                    }
-                }
-                Instruction::Call(call) => {
-                    if !self.call_only_reads(call, &derived) {
-                        return false;
-                    }
-                }
-                other => {
-                    let mut found = false;
-                    self.for_each_operand(&other, &mut |operand| found |= is(&derived, operand));
-                    if found {
-                        return false;
-                    }
-                }
-            }
-        }
-        true
-    }
-
-    fn is_pointer_value(&self, value: ValueId) -> bool {
-        matches!(self.cx.source.types.get(self.body.values[value].ty), crate::model::Type::Pointer(_))
-    }
-
-    /// Whether a call uses none of the pointers, or only as the source of a block copy or to mark lifetimes.
-    fn call_only_reads(&self, call: crate::model::CallId, derived: &FxHashSet<Operand>) -> bool {
-        let call = self.body.calls[call];
-        let arguments = self.body.operands(call.arguments);
-        let used: Vec<usize> =
-            arguments.iter().enumerate().filter(|(_, a)| derived.contains(a)).map(|(index, _)| index).collect();
-        if used.is_empty() {
-            return !derived.contains(&call.callee);
-        }
-        let Some(name) = self.callee_name(call.callee) else { return false };
-        let copies = name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.");
-        (copies && used == [1]) || name.starts_with("llvm.lifetime.") || name.starts_with("llvm.dbg.")
-    }
-
-    /// Calls `f` on the operands of instructions other than calls.
-    fn for_each_operand(&self, instruction: &Instruction, f: &mut dyn FnMut(Operand)) {
-        match *instruction {
-            Instruction::Negate { value, .. } | Instruction::Cast { value, .. } | Instruction::Freeze(value) => {
-                f(value)
-            }
-            Instruction::Binary { left, right, .. }
-            | Instruction::CompareInt { left, right, .. }
-            | Instruction::CompareFloat { left, right, .. }
-            | Instruction::Shuffle { left, right, .. } => [left, right].into_iter().for_each(f),
-            Instruction::Select { condition, yes, no, .. } => [condition, yes, no].into_iter().for_each(f),
-            Instruction::Phi { incoming: list, .. }
-            | Instruction::Return(list)
-            | Instruction::ElementPointer { operands: list, .. }
-            | Instruction::Exception { operands: list, .. } => {
-                self.body.operands(list).iter().copied().for_each(f);
-            }
-            Instruction::Alloca { count, .. } => f(count),
-            Instruction::Load { address, .. } | Instruction::IndirectBranch { address, .. } => f(address),
-            Instruction::Store { value, address, .. } | Instruction::Rmw { value, address, .. } => {
-                [value, address].into_iter().for_each(f);
-            }
-            Instruction::CompareExchange { address, expected, new, .. } => {
-                [address, expected, new].into_iter().for_each(f);
-            }
-            Instruction::ExtractElement { vector, index } => [vector, index].into_iter().for_each(f),
-            Instruction::InsertElement { vector, element, index } => [vector, element, index].into_iter().for_each(f),
-            Instruction::ExtractValue { aggregate, .. } => f(aggregate),
-            Instruction::InsertValue { aggregate, value, .. } => [aggregate, value].into_iter().for_each(f),
-            Instruction::VariadicArgument(list) => f(list),
-            Instruction::Branch { condition, .. } => f(condition),
-            Instruction::Switch { value, .. } => f(value),
-            Instruction::Invoke { call, .. } | Instruction::CallBranch { call, .. } | Instruction::Call(call) => {
-                let call = self.body.calls[call];
-                f(call.callee);
-                self.body.operands(call.arguments).iter().copied().for_each(f);
-            }
-            Instruction::Fence { .. } | Instruction::Jump(_) | Instruction::Unreachable => {}
-        }
     }
 
     /// Makes the parameters of a block: one for each part of each phi.

@@ -11,6 +11,8 @@ use super::types::Part;
 use super::{Fault, Result};
 use crate::model::{Access, Alignment, Flags, InstId, Name, Operand, Ordering, Type, TypeId, ValueId};
 
+/// What the host passes where a generic pointer is expected.
+const GLOBAL_POINTER: IrType = IrType::ptr(Space::Global);
 /// The largest alignment that an access states.
 const MAX_ALIGN: u64 = 1 << 30;
 
@@ -76,7 +78,10 @@ impl Writer<'_, '_> {
         let ty = self.body.values[result].ty;
         let address = self.address(address)?;
         let attrs = self.access(inst, access, ty, address)?;
-        let parts = self.load_value(ty, address, attrs)?;
+        let parts = match self.cx.value_type(ty) {
+            Ok(IrType::PTR) if self.is_passed_object(address) => vec![self.b.load(GLOBAL_POINTER, address, attrs)],
+            _ => self.load_value(ty, address, attrs)?,
+        };
         self.define(result, &parts);
         Ok(())
     }

@@ -9,7 +9,7 @@
 //!
 //! A pointer of the generic address space whose space is known (of a variable, an `alloca`, a kernel parameter) keeps the
 //! pointer type of that space here; it is cast where a generic one is needed. So accesses are to the right space without an
-//! analysis.
+//! analysis. Pointers that a kernel reads from its parameters are to global memory (`by_value`).
 
 mod aggregates;
 mod annotations;
@@ -17,6 +17,7 @@ mod arithmetic;
 mod assembly;
 mod atomics;
 mod body;
+mod by_value;
 mod calls;
 mod constants;
 mod control;
