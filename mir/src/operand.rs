@@ -27,7 +27,7 @@ pub enum GroupKind {
 }
 
 /// One slot of an instruction's operand list.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// A register the instruction writes.
     Def(VReg),

@@ -219,15 +219,13 @@ impl Lower<'_> {
         }
     }
 
-    /// The address of a by-value kernel parameter in a fresh register: it is a name, so it costs a `mov` where used.
+    /// The address of a by-value kernel parameter in a register: it is a name.
     pub(super) fn folded_address_regs(&mut self, value: Value) -> Option<Output> {
         if self.byval_params.is_empty() || !matches!(self.ir.dfg.def(value), ValueDef::Param(..)) {
             return None;
         }
         let index = *self.byval_params.get(&value)?;
-        let reg = self.new_reg(RegClass::B64);
-        self.emit_toks(&[tok::MOV, tok::B64], &[Operand::Def(reg), Operand::Param(index, 0)]);
-        Some(smallvec![reg])
+        Some(smallvec![self.named_reg(Operand::Param(index, 0))])
     }
 
     /// `gep`, `alloca` and `addrspacecast` whose result is needed in a register.
@@ -243,16 +241,17 @@ impl Lower<'_> {
     /// The address of a frame slot, or memory taken from the stack now (PTX ISA 9.7.16, alloca).
     fn alloca(&mut self, inst: Inst, result: Value) {
         let address = self.address(result);
-        let out = self.new_reg(RegClass::B64);
-        match (self.named_address(address), self.alloca_size(inst)) {
-            (Some(operand), _) => self.emit_toks(&[tok::MOV, tok::B64], &[Operand::Def(out), operand]),
-            (None, Some((bytes, align))) => {
+        let out = match self.named_address(address) {
+            Some(name) => self.named_reg(name),
+            None => {
+                let Some((bytes, align)) = self.alloca_size(inst) else { return };
                 let (Ok(bytes), Ok(align)) = (i64::try_from(bytes), i64::try_from(align)) else { return };
+                let out = self.new_reg(RegClass::B64);
                 let operands = [Operand::Def(out), Operand::Imm(bytes), Operand::Imm(align)];
                 self.emit_toks(&[tok::ALLOCA, tok::U64], &operands);
+                out
             }
-            (None, None) => {}
-        }
+        };
         self.bind_value(result, &[out]);
     }
 
@@ -278,11 +277,7 @@ impl Lower<'_> {
             rest = 0;
         }
         let (mut at, offset) = match (self.named_address(address), address.base) {
-            (Some(operand), _) => {
-                let reg = self.new_reg(RegClass::B64);
-                self.emit_toks(&[tok::MOV, tok::U64], &[Operand::Def(reg), operand]);
-                (reg, 0)
-            }
+            (Some(name), _) => (self.named_reg(name), 0),
             (None, Base::Value(base)) => (self.reg_of(base), address.offset),
             (None, _) => return,
         };
@@ -389,12 +384,14 @@ impl Lower<'_> {
         toks.push(tok::U64);
         let address = self.address(source);
         let named = if address.space == from { self.named_address(address) } else { None };
-        let operand = match named {
-            Some(operand) => operand,
-            None => Operand::Use(self.reg_of(source)),
+        let out = match named {
+            Some(name) => self.named_by(&toks, name),
+            None => {
+                let (from, out) = (self.reg_of(source), self.new_reg(RegClass::B64));
+                self.emit_toks(&toks, &[Operand::Def(out), Operand::Use(from)]);
+                out
+            }
         };
-        let out = self.new_reg(RegClass::B64);
-        self.emit_toks(&toks, &[Operand::Def(out), operand]);
         self.bind(inst, &[out]);
     }
 }

@@ -3,7 +3,8 @@
 //! Blocks are visited so that every use is seen before its definition (postorder of the control flow graph), and
 //! instructions within a block from the last to the first. An instruction is selected when something needs its
 //! results or when it has an effect; one that was matched into its user, or that nobody uses, never is. What an
-//! instruction becomes is emitted at its own place: nothing moves, so effects keep their order.
+//! instruction becomes is emitted at its own place: nothing moves, so effects keep their order. Addresses that are names,
+//! which belong to no instruction, get their places last ([`names`]).
 //!
 //! Computing instructions go through the rules of `isel/rules/`; accesses to memory, calls, thread communication and
 //! control flow are the modules beside this one.
@@ -17,6 +18,7 @@ mod control;
 mod isle;
 mod memory;
 mod mnemonic;
+mod names;
 mod network;
 mod objects;
 mod parameters;
@@ -124,6 +126,8 @@ pub(crate) struct Lower<'a> {
     wide_loads: FxHashMap<Inst, WideLoad>,
     /// Offsets of the stack slots of `alloca`s in entry blocks.
     frame: FxHashMap<Inst, u32>,
+    /// Addresses that are names, in registers.
+    names: names::Names,
     /// What pointers point into.
     objects: objects::Objects,
     /// What is known of the memory that the next instruction with an address accesses.
@@ -182,6 +186,7 @@ impl<'a> Lower<'a> {
             network: network::Plans::default(),
             wide_loads: FxHashMap::default(),
             frame: FxHashMap::default(),
+            names: names::Names::default(),
             objects: objects::Objects::default(),
             memory: None,
             byval_params: FxHashMap::default(),
@@ -209,6 +214,7 @@ impl<'a> Lower<'a> {
         }
         self.place_extra_blocks();
         self.resolve_aliases();
+        self.place_names();
     }
 
     /// Reachable blocks, successors first as far as there are no loops.

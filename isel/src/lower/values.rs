@@ -29,7 +29,7 @@ impl Lower<'_> {
         self.regs[value].1 != 0
     }
 
-    /// The registers of a value, constants being put into fresh ones here.
+    /// The registers of a value, constants being put into registers here.
     pub(super) fn regs_of(&mut self, value: Value) -> Output {
         let value = self.ir.dfg.resolve(value);
         if self.ir.dfg.as_const(value).is_some() {
@@ -176,7 +176,7 @@ impl Lower<'_> {
         Some(bits)
     }
 
-    /// Fresh registers holding a constant.
+    /// Registers holding a constant: fresh ones, except for addresses.
     fn constant_regs(&mut self, value: Value) -> Output {
         let ty = self.ty(value);
         let layout = self.layout(ty);
@@ -192,7 +192,7 @@ impl Lower<'_> {
             .collect()
     }
 
-    /// A fresh register holding the address that a constant is, if it is one.
+    /// A register holding the address that a constant is, if it is one.
     fn address_constant(&mut self, value: Value) -> Option<VReg> {
         let (address, far) = match (self.symbol_operand(value), self.ir.dfg.as_const(value)?) {
             (Some(address), _) => (address, 0),
@@ -200,9 +200,7 @@ impl Lower<'_> {
             (None, ConstData::Global(global, offset)) => (Operand::Sym(self.env.symbols.global(*global), 0), *offset),
             _ => return None,
         };
-        let reg = self.new_reg(RegClass::B64);
-        // Of a texture, surface or sampler ptxas takes it as `.u64` only.
-        self.emit_toks(&[tok::MOV, tok::U64], &[Operand::Def(reg), address]);
+        let reg = self.named_reg(address);
         Some(if far == 0 { reg } else { self.binary_imm(&[tok::ADD, tok::S64], reg, far) })
     }
 

@@ -49,9 +49,9 @@ define ptx_kernel void @indexed(ptr byval(%S) align 8 %s, i32 %n) {
 ; CHECK-NEXT: .reg .b64 %rd<{{[0-9]+}}>;
 ; CHECK-EMPTY:
 ; CHECK-NEXT: ld.param.u32 [[R1:%r[0-9]+]], [indexed_param_1];
-; CHECK-NEXT: mov.u64 [[RD1:%rd[0-9]+]], indexed_param_0;
-; CHECK-NEXT: mul.wide.s32 [[RD2:%rd[0-9]+]], [[R1]], 8;
-; CHECK-NEXT: add.s64 [[RD3:%rd[0-9]+]], [[RD2]], [[RD1]];
+; CHECK-NEXT: mul.wide.s32 [[RD1:%rd[0-9]+]], [[R1]], 8;
+; CHECK-NEXT: mov.b64 [[RD2:%rd[0-9]+]], indexed_param_0;
+; CHECK-NEXT: add.s64 [[RD3:%rd[0-9]+]], [[RD1]], [[RD2]];
 ; CHECK-NEXT: ld.param.b64 [[RD4:%rd[0-9]+]], [[[RD3]]+24];
 ; CHECK-NEXT: st.global.b32 [[[RD4]]], 1;
 ; CHECK-NEXT: ret;
@@ -96,7 +96,7 @@ define ptx_kernel void @replaced(ptr byval(%S) align 8 %s, ptr addrspace(3) %q, 
 ; CHECK-NEXT: ld.param.u64 [[RD1:%rd[0-9]+]], [replaced_param_1];
 ; CHECK-NEXT: ld.param.b64 [[RD2:%rd[0-9]+]], [replaced_param_0];
 ; CHECK-NEXT: ld.param.b64 [[RD3:%rd[0-9]+]], [replaced_param_0+8];
-; CHECK-NEXT: mov.u64 [[RD4:%rd[0-9]+]], __local_depot4;
+; CHECK-NEXT: mov.b64 [[RD4:%rd[0-9]+]], __local_depot4;
 ; CHECK-NEXT: ld.param.b64 [[RD5:%rd[0-9]+]], [replaced_param_0+16];
 ; CHECK-NEXT: ld.param.b64 [[RD6:%rd[0-9]+]], [replaced_param_0+24];
 ; CHECK-NEXT: ld.param.b64 [[RD7:%rd[0-9]+]], [replaced_param_0+32];
