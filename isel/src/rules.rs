@@ -126,6 +126,7 @@ patterns! {
     MaskBehindShift "mask.behind_shift" "src/legalize/moved_masks.rs" "A mask before a shift goes behind it, into logic.";
     MaskAmount "mask.amount" "src/legalize/moved_masks.rs" "The mask of a multiple that is an amount.";
     BytesFrom "bytes.from" "src/legalize/moved_masks.rs" "A shift by a number of bytes, by permutation.";
+    FmaProducts "fma.products" "src/legalize/contract.rs" "A product that all sums which use it take in.";
     FieldsMoved "fields.moved" "src/legalize/bit_fields.rs" "Bit fields put together, each moved at once.";
     NarrowWord "narrow.word" "src/legalize/narrow_words.rs" "A word of logic and shifts of 64 bits, computed from words.";
     PackClamped "pack.clamped" "src/legalize/clamped_packs.rs" "Clamped words put together by `cvt.pack.sat`.";

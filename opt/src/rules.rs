@@ -199,6 +199,26 @@ rules! {
     SminKept "combine.smin_kept" "A number that is never greater than the limit.";
     PowerOfTwo "combine.power_of_two" "One bit set, tested by masks.";
     RoundedDown "combine.rounded_down" "Shifted down and multiplied up again.";
+    FieldShifted "combine.field_shifted" "A field that is shifted down, masked and shifted again.";
+    FieldMasked "combine.field_masked" "A field that is shifted twice and masked.";
+    FieldOfSum "combine.field_of_sum" "A field that is shifted down, added to and shifted up again.";
+    FieldCompared "combine.field_compared" "A field compared with a constant where it is.";
+    FieldsCompared "combine.fields_compared" "The same field of two words, compared where it is.";
+    ShiftedAlike "combine.shifted_alike" "Logic of two words that are shifted alike.";
+    LimitedAgain "combine.limited_again" "A choice of a limit before another one.";
+    NextToLimit "combine.next_to_limit" "A choice of the number next to the one compared with.";
+    CountedDown "combine.counted_down" "A difference from a constant that stays at zero.";
+    AwayFromZero "combine.away_from_zero" "A choice of sum and difference by the sign.";
+    CrossedChoice "combine.crossed_choice" "Two choices by one flag, the other way around.";
+    Exchanged "combine.exchanged" "A value changed into another under a flag, by their difference.";
+    Blended "combine.blended" "Two values under copies of a flag and of its negation.";
+    NegatedFlag "combine.negated_flag" "A flag as a number, negated.";
+    FlagTimes "combine.flag_times" "A flag as a number, times a constant.";
+    FlagPlus "combine.flag_plus" "A flag as a number, plus a constant.";
+    SignExtended "combine.sign_extended" "The sign of a field, extended by its highest bit.";
+    BitsBelowLowest "combine.bits_below_lowest" "The lowest one less one.";
+    WithinLimits "combine.within_limits" "A number compared with what limits leave of it.";
+    CarryOfProduct "combine.carry_of_product" "The carry of a sum with a product.";
     GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";
     // Atomic operations (`merge_atomics.rs`).
     MergeAtomics "atomic.merged" "Additions to neighbouring floats.";

@@ -7,7 +7,7 @@
 //!    the width and alignment of accesses, calls;
 //! 3. `operations`: what the target has no instruction for, on legal types.
 //!
-//! At the end `narrow_words` computes single words from words, `bit_fields` moves fields at once, `moved_masks` puts masks and shifts in the cheaper order, and `carry` makes chains of sums that were written with comparisons: what sums of wide numbers become above.
+//! At the beginning `contract` puts products into the sums that use them; at the end `narrow_words` computes single words from words, `bit_fields` moves fields at once, `moved_masks` puts masks and shifts in the cheaper order, and `carry` makes chains of sums that were written with comparisons: what sums of wide numbers become above.
 //!
 //! `features` is what a target can do, `helpers` the functions that expansions call. Nothing here knows registers or
 //! PTX statements, except the few target operations that have no generic spelling (carries, byte permutation).
@@ -21,6 +21,7 @@ mod carry;
 mod clamped_packs;
 mod cleanup;
 mod context;
+mod contract;
 mod control;
 mod convergent;
 mod convert;
@@ -143,6 +144,9 @@ fn legalize_function(
     remarks: bool,
 ) -> Legalized {
     let refused = if features.independent_threads { Vec::new() } else { divergence::divergent_barriers(module, &func) };
+    let mut func = func;
+    let mut formed: Vec<(Inst, Pattern)> = Vec::new();
+    contract::contract_products(&mut func, &features, &mut formed);
     let mut context = Context::new(module, func, features, helpers);
     context.errors.extend(refused);
     context.expanded = remarks.then(Vec::new);
@@ -152,7 +156,6 @@ fn legalize_function(
     context.legalize_types(&order);
     context.legalize_operations();
     cleanup::resolve_and_sweep(&mut context.func);
-    let mut formed: Vec<(Inst, Pattern)> = Vec::new();
     if features.saturated_packs {
         clamped_packs::form_clamped_packs(&mut context.func, &mut formed);
     }

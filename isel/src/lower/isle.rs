@@ -412,6 +412,18 @@ impl generated::rules::Context for Lower<'_> {
         self.kept_low_bits(inst)
     }
 
+    fn guarded_shl(&mut self, inst: Inst) -> Option<(Value, Value)> {
+        self.guarded_shift(inst, Opcode::Shl)
+    }
+
+    fn guarded_lshr(&mut self, inst: Inst) -> Option<(Value, Value)> {
+        self.guarded_shift(inst, Opcode::Lshr)
+    }
+
+    fn guarded_ashr(&mut self, inst: Inst) -> Option<(Value, Value)> {
+        self.guarded_shift(inst, Opcode::Ashr)
+    }
+
     fn field(&mut self, field: Field) -> (Operand, Operand) {
         (Operand::Imm(field.0), Operand::Imm(field.1))
     }

@@ -15,6 +15,7 @@ mod bundles;
 mod calls;
 mod chunks;
 mod control;
+mod guards;
 mod isle;
 mod memory;
 mod mnemonic;

@@ -2,12 +2,10 @@
 //!
 //! A `br` whose two ways are one block becomes a `select` of each argument that differs. A `switch` whose ways pass
 //! constants to one block becomes arithmetic on its operand ([`table`]): a linear function, bits of a constant, or a few
-//! comparisons; what is left of these, by a pass over modules, a load from a table ([`constants`]). A flag that is widened to be
-//! a mask is a choice as well ([`masks`]). Nothing is executed that would not have been and no instruction moves, so that what is convergent keeps its
-//! threads; with short bodies between the branch and the block `ptxas` deals itself, by predicates.
+//! comparisons; what is left of these, by a pass over modules, a load from a table ([`constants`]). Nothing is
+//! executed that would not have been and no instruction moves, so that what is convergent keeps its threads; with short bodies between the branch and the block `ptxas` deals itself, by predicates.
 
 mod constants;
-mod masks;
 mod table;
 
 use ptxc_ir::{Block, BlockCall, Extra, Function, FunctionBuilder, Inst, IntCC, Opcode, Type, Value};
@@ -29,7 +27,7 @@ const FEW: usize = 2;
 /// The pass.
 pub fn choose_values(func: &mut Function, ctx: &Context<'_>) -> bool {
     let terminators: Vec<Inst> = func.layout.blocks().filter_map(|block| func.layout.last_inst(block)).collect();
-    let mut changed = masks::select_masked(func, ctx);
+    let mut changed = false;
     for inst in terminators {
         let rule = match func.dfg.insts[inst].extra {
             Extra::Branch { then, other, .. } => branch(func, inst, &then, &other),

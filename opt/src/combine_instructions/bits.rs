@@ -5,7 +5,7 @@ use ptxc_ir::{Flags, Function, Inst, KnownBits, Opcode, Type, Value};
 use crate::rules::Rule::*;
 use crate::rules::{Found, Rule};
 
-use super::{before, constant, int_width, made_by, mask, signed};
+use super::{Uses, before, constant, int_width, made_by, mask, signed};
 
 /// An operand that the result equals, because of what is known of the other.
 pub(super) fn redundant(func: &Function, known: &KnownBits, inst: Inst) -> Option<Found> {
@@ -28,7 +28,7 @@ pub(super) fn redundant(func: &Function, known: &KnownBits, inst: Inst) -> Optio
 }
 
 /// A cheaper way to the same result.
-pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
+pub(super) fn rewrite(func: &mut Function, uses: &Uses, known: &KnownBits, inst: Inst) -> Option<Found> {
     let &[a, b] = func.dfg.args(inst) else { return None };
     let (op, flags) = (func.dfg.insts[inst].op, func.dfg.insts[inst].flags);
     let width = int_width(func.dfg.ty(a))?;
@@ -62,7 +62,7 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
         }
         Opcode::Shl | Opcode::Lshr | Opcode::Ashr => shift_of_shift(func, inst, op, a, b, width)
             .or_else(|| shift_in_word(func, known, inst, a, b))
-            .or_else(|| shifted_sum(func, inst, a, b)),
+            .or_else(|| shifted_sum(func, uses, inst, a, b)),
         _ => None,
     }
 }
@@ -121,9 +121,10 @@ fn bit_copies(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value, w
 }
 
 /// `(x + c) << n` as `(x << n) + (c << n)`, which is one instruction of the machine.
-fn shifted_sum(func: &mut Function, inst: Inst, a: Value, b: Value) -> Option<Found> {
+fn shifted_sum(func: &mut Function, uses: &Uses, inst: Inst, a: Value, b: Value) -> Option<Found> {
     let by = constant(func, b).filter(|by| *by < 32 && func.dfg.insts[inst].op == Opcode::Shl)?;
-    let sum = made_by(func, a, Opcode::Add).filter(|_| func.dfg.ty(a) == Type::I32)?;
+    let single = uses.is_single(a) && func.dfg.ty(a) == Type::I32;
+    let sum = made_by(func, a, Opcode::Add).filter(|_| single)?;
     let &[x, more] = &sum[..] else { return None };
     let more = constant(func, more)? << by & mask(32);
     let mut builder = before(func, inst);

@@ -4,14 +4,14 @@ use ptxc_ir::{Extra, Flags, FloatCC, Function, Inst, Opcode, Rounding, Value};
 
 use crate::rules::{Found, Rule};
 
-use super::{before, made_by};
+use super::{Uses, before, made_by};
 
 /// A cheaper way to a result that is allowed.
-pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
+pub(super) fn rewrite(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
     match func.dfg.insts[inst].op {
-        Opcode::Fdiv => root_divided(func, inst).or_else(|| quotients(func, inst)),
+        Opcode::Fdiv => root_divided(func, inst).or_else(|| quotients(func, uses, inst)),
         Opcode::Fmul => root_squared(func, inst),
-        Opcode::Fcmp => compared_sum(func, inst),
+        Opcode::Fcmp => compared_sum(func, uses, inst),
         _ => None,
     }
 }
@@ -24,7 +24,7 @@ fn flags_with(func: &Function, inst: Inst, wanted: Flags) -> Option<Flags> {
 }
 
 /// `(a / b) / c` is `a / (b * c)`, `a / (b / c)` is `(a * c) / b`: a product costs less than a quotient.
-fn quotients(func: &mut Function, inst: Inst) -> Option<Found> {
+fn quotients(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
     let &[x, y] = func.dfg.args(inst) else { return None };
     let (x, y) = (func.dfg.resolve(x), func.dfg.resolve(y));
     let outer = flags_with(func, inst, Flags::ARCP)?;
@@ -33,7 +33,8 @@ fn quotients(func: &mut Function, inst: Inst) -> Option<Found> {
         let inner = flags_with(func, func.dfg.def_inst(value)?, Flags::ARCP)?;
         let &[a, b] = &args[..] else { return None };
         let same = inner.contains(Flags::FTZ) == outer.contains(Flags::FTZ);
-        same.then(|| (a, b, inner.intersect(Flags::FAST).intersect(outer) | outer.intersect(Flags::FTZ)))
+        (same && uses.is_single(value))
+            .then(|| (a, b, inner.intersect(Flags::FAST).intersect(outer) | outer.intersect(Flags::FTZ)))
     };
     if let Some((a, b, flags)) = quotient(x) {
         let mut builder = before(func, inst);
@@ -73,13 +74,15 @@ fn root_divided(func: &mut Function, inst: Inst) -> Option<Found> {
 
 /// A sum or difference compared with zero: the summands are. A sum is zero, or has a sign, exactly when it is so without rounding;
 /// of two infinities it may be NaN, which the condition has to answer as it does equal numbers.
-fn compared_sum(func: &mut Function, inst: Inst) -> Option<Found> {
+fn compared_sum(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
     use FloatCC::{Ogt, Olt, One, Ueq, Uge, Ule};
     let &[sum, zero] = func.dfg.args(inst) else { return None };
     let Extra::FloatCC(cc @ (Ogt | Olt | One | Ueq | Uge | Ule)) = func.dfg.insts[inst].extra else { return None };
     let ty = func.dfg.ty(sum);
     let magnitude = func.dfg.as_bits(zero)? & ((1 << (ty.scalar_bits() - 1)) - 1);
-    let maker = func.dfg.def_inst(func.dfg.resolve(sum))?;
+    // A sum that is wanted besides is computed in any case, with a product before it perhaps; then its sign is there.
+    let sum = func.dfg.resolve(sum);
+    let maker = func.dfg.def_inst(sum).filter(|_| uses.is_single(sum))?;
     let data = &func.dfg.insts[maker];
     let (op, flags) = (data.op, data.flags | func.dfg.insts[inst].flags);
     let exact = !flags.contains(Flags::FTZ) && !flags.contains(Flags::SAT);

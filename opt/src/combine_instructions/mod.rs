@@ -8,10 +8,12 @@
 mod addresses;
 mod arithmetic;
 mod bits;
+mod choices;
 mod compare;
 mod convert;
 mod division;
 mod fast;
+mod fields;
 mod find_nth;
 mod float;
 mod floors;
@@ -21,12 +23,13 @@ mod magnitudes;
 mod ranges;
 mod remainders;
 
+use cranelift_entity::SecondaryMap;
 use ptxc_ir::{
     Bits, Cfg, Effect, Extra, Flags, Function, FunctionBuilder, Inst, KnownBits, Opcode, Scalar, Type, Value,
 };
 use smallvec::SmallVec;
 
-use crate::edit::{resolve_all_uses, resolve_uses_of};
+use crate::edit::{for_each_inst, resolve_all_uses, resolve_uses_of};
 use crate::pass::Context;
 use crate::rules::{Found, Rule};
 
@@ -37,12 +40,13 @@ const MAX_DEPTH: u32 = 6;
 pub fn combine_instructions(func: &mut Function, ctx: &Context<'_>) -> bool {
     let mut changed = floors::rewrite(func, ctx) | remainders::rewrite(func, ctx);
     let order: Vec<_> = Cfg::new(func).rpo().to_vec();
+    let uses = Uses::new(func);
     let mut known = KnownBits::new(func);
     for block in order {
         let mut next = func.layout.first_inst(block);
         while let Some(inst) = next {
             next = func.layout.next_inst(inst);
-            changed |= visit(func, ctx, &mut known, inst, 0);
+            changed |= visit(func, ctx, &uses, &mut known, inst, 0);
         }
     }
     if changed {
@@ -51,8 +55,24 @@ pub fn combine_instructions(func: &mut Function, ctx: &Context<'_>) -> bool {
     changed
 }
 
+/// How often each value was used when the pass began. Where a rule would keep what it takes apart, it asks here.
+struct Uses(SecondaryMap<Value, u32>);
+
+impl Uses {
+    fn new(func: &Function) -> Uses {
+        let mut counts = SecondaryMap::with_capacity(func.dfg.num_values());
+        for_each_inst(func, |inst| func.dfg.for_each_use(inst, |value| counts[value] += 1));
+        Uses(counts)
+    }
+
+    /// Whether nothing else uses a value. What a rule has made is taken to be its own.
+    fn is_single(&self, value: Value) -> bool {
+        self.0[value] <= 1
+    }
+}
+
 /// Simplifies one instruction, and what replaces it. Tells whether anything changed.
-fn visit(func: &mut Function, ctx: &Context<'_>, known: &mut KnownBits, inst: Inst, depth: u32) -> bool {
+fn visit(func: &mut Function, ctx: &Context<'_>, uses: &Uses, known: &mut KnownBits, inst: Inst, depth: u32) -> bool {
     resolve_uses_of(func, inst);
     let ordered = order_operands(func, inst);
     let flagged = add_flags(func, known, inst);
@@ -61,7 +81,8 @@ fn visit(func: &mut Function, ctx: &Context<'_>, known: &mut KnownBits, inst: In
     }
     let bits = known.visit(func, inst);
     let before = func.layout.prev_inst(inst);
-    let (Some((rule, value)), Some(result)) = (replacement(func, ctx, known, inst, bits), func.dfg.first_result(inst))
+    let (Some((rule, value)), Some(result)) =
+        (replacement(func, ctx, uses, known, inst, bits), func.dfg.first_result(inst))
     else {
         return ordered | flagged;
     };
@@ -74,7 +95,7 @@ fn visit(func: &mut Function, ctx: &Context<'_>, known: &mut KnownBits, inst: In
         let mut made = first;
         while let Some(new) = made.filter(|new| *new != inst) {
             made = func.layout.next_inst(new);
-            visit(func, ctx, known, new, depth + 1);
+            visit(func, ctx, uses, known, new, depth + 1);
         }
     }
     let value = func.dfg.resolve(value);
@@ -87,7 +108,14 @@ fn visit(func: &mut Function, ctx: &Context<'_>, known: &mut KnownBits, inst: In
 }
 
 /// The value that an instruction's result is replaced by.
-fn replacement(func: &mut Function, ctx: &Context<'_>, known: &KnownBits, inst: Inst, bits: Bits) -> Option<Found> {
+fn replacement(
+    func: &mut Function,
+    ctx: &Context<'_>,
+    uses: &Uses,
+    known: &KnownBits,
+    inst: Inst,
+    bits: Bits,
+) -> Option<Found> {
     if func.dfg.num_results(inst) != 1 || !is_candidate(func, inst) {
         return None;
     }
@@ -106,10 +134,12 @@ fn replacement(func: &mut Function, ctx: &Context<'_>, known: &KnownBits, inst: 
         .or_else(|| limits::rewrite(func, inst))
         .or_else(|| arithmetic::rewrite(func, inst))
         .or_else(|| idioms::rewrite(func, ctx, inst))
-        .or_else(|| bits::rewrite(func, known, inst))
+        .or_else(|| bits::rewrite(func, uses, known, inst))
         .or_else(|| compare::rewrite(func, known, inst))
+        .or_else(|| fields::rewrite(func, uses, inst))
+        .or_else(|| choices::rewrite(func, uses, known, inst))
         .or_else(|| convert::rewrite(func, known, inst))
-        .or_else(|| fast::rewrite(func, inst))
+        .or_else(|| fast::rewrite(func, uses, inst))
         .or_else(|| float::rewrite(func, ctx, inst))
         .or_else(|| magnitudes::rewrite(func, inst))
 }

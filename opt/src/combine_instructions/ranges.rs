@@ -30,21 +30,26 @@ fn range(func: &Function, flag: Value, inside: bool) -> Option<Range> {
     let all = int_width(func.dfg.ty(x)).filter(|width| *width >= 8).map(mask)?;
     let bound = constant(func, bound)?;
     let cc = if inside { cc } else { cc.inverse() };
-    let count = match cc {
+    // Signed numbers begin at the least one.
+    let least = if cc == cc.unsigned() { 0 } else { all / 2 + 1 };
+    let below = bound.wrapping_sub(least) & all;
+    let (start, count) = match cc {
         IntCC::Eq => return Some(Range { of: x, start: bound, count: 1 }),
-        IntCC::Ult => bound,
-        IntCC::Ule => bound.checked_add(1)?,
-        _ => return None,
+        IntCC::Ult | IntCC::Slt => (least, below),
+        IntCC::Ule | IntCC::Sle => (least, below.checked_add(1)?),
+        IntCC::Uge | IntCC::Sge => (bound, (all - below).checked_add(1)?),
+        IntCC::Ugt | IntCC::Sgt => (bound.wrapping_add(1) & all, all - below),
+        IntCC::Ne => return None,
     };
     if count == 0 || count > all {
         return None;
     }
     match made_by(func, x, Opcode::Add).as_deref() {
         Some(&[of, less]) if constant(func, less).is_some() => {
-            let start = constant(func, less)?.wrapping_neg() & all;
+            let start = start.wrapping_sub(constant(func, less)?) & all;
             Some(Range { of, start, count })
         }
-        _ => Some(Range { of: x, start: 0, count }),
+        _ => Some(Range { of: x, start, count }),
     }
 }
 
@@ -96,6 +101,11 @@ fn test(func: &mut Function, inst: Inst, range: Range, inside: bool) -> Value {
     let ty = func.dfg.ty(range.of);
     let all = int_width(ty).map_or(u64::MAX, mask);
     let mut builder = before(func, inst);
+    if range.start != 0 && range.start.wrapping_add(range.count) & all == 0 {
+        // Up to the greatest number.
+        let start = builder.bits(ty, u128::from(range.start));
+        return builder.icmp(if inside { IntCC::Uge } else { IntCC::Ult }, range.of, start);
+    }
     let from = if range.start == 0 {
         range.of
     } else {
