@@ -51,6 +51,8 @@ const O2: &[&str] = &[
     "pack-scalars",
     "merge-atomics",
     "remove-dead-code",
+    "share-addresses",
+    "remove-dead-code",
 ];
 const O3: &[&str] = O2;
 

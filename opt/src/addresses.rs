@@ -95,9 +95,12 @@ pub enum Extension {
 /// One variable part of an address: a value, extended, times a factor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Term {
-    value: Value,
-    extension: Extension,
-    factor: i64,
+    /// An integer of up to 64 bits.
+    pub value: Value,
+    /// How it becomes 64 bits wide.
+    pub extension: Extension,
+    /// What it is multiplied by then.
+    pub factor: i64,
 }
 
 /// A root plus variable parts: two addresses that agree in both are a constant number of bytes apart.
@@ -116,6 +119,8 @@ pub struct Linear {
     pub base: Base,
     /// Bytes added.
     pub offset: i64,
+    /// Whether arithmetic on the way promises something: the address is poison where that does not hold, though root and parts are not.
+    pub promises: bool,
 }
 
 impl Linear {
@@ -155,7 +160,7 @@ impl Linear {
             }
             _ => Root::Value(at),
         };
-        Linear { base: Base { root, terms: sum.terms }, offset: sum.offset }
+        Linear { base: Base { root, terms: sum.terms }, offset: sum.offset, promises: sum.promises }
     }
 }
 
@@ -175,6 +180,7 @@ impl Base {
 struct Sum {
     terms: SmallVec<[Term; 2]>,
     offset: i64,
+    promises: bool,
 }
 
 impl Sum {
@@ -200,6 +206,8 @@ impl Sum {
             }
             steps += 1;
             if steps <= MAX_STEPS && split(func, value, width, extension, factor, &mut work) {
+                let flags = func.dfg.def_inst(value).map(|inst| func.dfg.insts[inst].flags);
+                self.promises |= flags.is_some_and(|flags| !flags.is_empty());
                 continue;
             }
             // Nothing is filled up where nothing is missing.

@@ -213,7 +213,7 @@ impl Merger<'_> {
             }
         }
         group.members.iter().all(|member| {
-            let address = Linear { base: group.key.base.clone(), offset: member.offset };
+            let address = Linear { base: group.key.base.clone(), offset: member.offset, promises: false };
             let other = Touched { address, size: member.size, space: group.key.space };
             !self.aliases.may_overlap(func, &other, touched)
         })

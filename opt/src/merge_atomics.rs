@@ -160,7 +160,7 @@ impl Merger<'_> {
                     group.members.len() < MAX_MEMBERS && !group.members.iter().any(clash)
                 }
                 (None, Some(touched)) => group.members.iter().all(|member| {
-                    let address = Linear { base: group.key.base.clone(), offset: member.offset };
+                    let address = Linear { base: group.key.base.clone(), offset: member.offset, promises: false };
                     let own = Touched { address, size: member.size(&group.key), space: Space::Global };
                     !self.aliases.may_overlap(func, &own, touched)
                 }),

@@ -105,6 +105,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::merge_atomics,
     },
     Pass {
+        name: "share-addresses",
+        summary: "computes the variable part of addresses that are a constant apart once",
+        run: crate::share_addresses,
+    },
+    Pass {
         name: "number-values",
         summary: "replaces an instruction by an equal one that dominates it",
         run: crate::number_values,

@@ -220,6 +220,9 @@ rules! {
     WithinLimits "combine.within_limits" "A number compared with what limits leave of it.";
     CarryOfProduct "combine.carry_of_product" "The carry of a sum with a product.";
     GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";
+    // Addresses (`share_addresses.rs`).
+    SharedAddress "address.shared" "Addresses that are a constant apart.";
+
     // Atomic operations (`merge_atomics.rs`).
     MergeAtomics "atomic.merged" "Additions to neighbouring floats.";
 
