@@ -1,8 +1,8 @@
 //! Atomic operations that the target lacks: loops around compare-and-exchange.
 //!
-//! 8-bit (and, before sm_70, 16-bit) objects are changed within the aligned 32-bit word that holds them. The exchange
+//! Objects of 8 and 16 bits are changed within the aligned 32-bit word that holds them. The exchange
 //! carries the order and scope of the operation; the first load of the loop is relaxed, since the exchange checks what it
-//! gave.
+//! gave. Only a compare-and-exchange of 16 bits, which a program asks for, is one from sm_70 on.
 
 use ptxc_ir::builder::Cursor;
 use ptxc_ir::{AtomicOp, Extra, Inst, IntCC, MemAttrs, Opcode, Ordering, Type, Value};
@@ -60,7 +60,8 @@ impl Context<'_> {
             self.error(format!("atomic {} on {}: {why}", op.text(), data.ty));
             return;
         }
-        if bits < 32 && !self.features.compare_exchange(bits) {
+        // `atom.cas.b16` (sm_70) is no instruction of the machine: ptxas makes a loop of each.
+        if bits < 32 {
             self.rmw_in_word(inst, op, attrs, ptr, value);
         } else {
             self.rmw_loop(inst, op, attrs, ptr, value);
