@@ -56,6 +56,7 @@ patterns! {
     Lop3 "lop3" "src/lower/network/emit.rs" "One table of three inputs.";
     Lop3OfTwo "lop3.of_two" "src/lower/network/emit.rs" "One table of one or two inputs.";
     Lop3Twice "lop3.twice" "src/lower/network/emit.rs" "Two tables of four or five inputs.";
+    Lop3Tested "lop3.tested" "src/lower/network/tested.rs" "Logic compared with zero, joined with another condition.";
     Lop3Halves "lop3.halves" "src/lower/network/emit.rs" "Tables for the halves of 64 bits.";
     PrmtWord "prmt.word" "src/lower/network/emit.rs" "Bytes that are a word as it stands.";
     Prmt "prmt" "src/lower/network/emit.rs" "Bytes of two words.";
@@ -124,6 +125,7 @@ patterns! {
     CarryChain "carry.chain" "src/legalize/carry.rs" "Sums of limbs with the condition code.";
     CarryOut "carry.out" "src/legalize/carry.rs" "What the last limb of such a chain carries.";
     MaskBehindShift "mask.behind_shift" "src/legalize/moved_masks.rs" "A mask before a shift goes behind it, into logic.";
+    SumOfParts "parts.sum" "src/legalize/moved_masks.rs" "Parts without a common bit, one shifted up, are added.";
     MaskAmount "mask.amount" "src/legalize/moved_masks.rs" "The mask of a multiple that is an amount.";
     BytesFrom "bytes.from" "src/legalize/moved_masks.rs" "A shift by a number of bytes, by permutation.";
     FmaProducts "fma.products" "src/legalize/contract.rs" "A product that all sums which use it take in.";

@@ -199,6 +199,8 @@ rules! {
     SminKept "combine.smin_kept" "A number that is never greater than the limit.";
     PowerOfTwo "combine.power_of_two" "One bit set, tested by masks.";
     RoundedDown "combine.rounded_down" "Shifted down and multiplied up again.";
+    ProductOfWords "combine.product_of_words" "A product of 64 bits of numbers that fit words.";
+    TruncMasked "combine.trunc_masked" "A mask that keeps what a truncation keeps.";
     FieldShifted "combine.field_shifted" "A field that is shifted down, masked and shifted again.";
     FieldMasked "combine.field_masked" "A field that is shifted twice and masked.";
     FieldOfSum "combine.field_of_sum" "A field that is shifted down, added to and shifted up again.";

@@ -5,7 +5,7 @@
 //! bytes that counts them itself, modulo four (PTX ISA 9.7.8, prmt.f4e).
 
 use cranelift_entity::SecondaryMap;
-use ptxc_ir::{Block, Function, FunctionBuilder, Inst, Opcode, TargetOp, TargetOperand, Type, Value};
+use ptxc_ir::{Block, Flags, Function, FunctionBuilder, Inst, Opcode, TargetOp, TargetOperand, Type, Value};
 use ptxc_targets::tok;
 use smallvec::SmallVec;
 
@@ -42,6 +42,10 @@ pub(super) fn move_masks(func: &mut Function, fields: bool, formed: &mut Vec<(In
             continue;
         }
         let operands: SmallVec<[Value; 2]> = func.dfg.args(inst).iter().map(|value| func.dfg.resolve(*value)).collect();
+        if !fields && sum_of_parts(func, &uses, inst, &operands) {
+            formed.push((inst, Pattern::SumOfParts));
+            continue;
+        }
         // Two constants are more than a table takes.
         if operands.iter().any(|value| func.dfg.as_const(*value).is_some()) {
             continue;
@@ -94,6 +98,29 @@ fn mask_behind_shift(func: &mut Function, uses: &SecondaryMap<Value, u32>, value
         return true;
     }
     false
+}
+
+/// Parts that have no bit in common, one of them shifted up, are added: the machine shifts in a sum, and not in logic. Whole
+/// bytes and what lies across two words are patterns of their own.
+fn sum_of_parts(func: &mut Function, uses: &SecondaryMap<Value, u32>, inst: Inst, operands: &[Value]) -> bool {
+    let data = &func.dfg.insts[inst];
+    let disjoint = data.op == Opcode::Or && data.ty == Type::I32 && data.flags.contains(Flags::DISJOINT);
+    let &[a, b] = operands else { return false };
+    if !disjoint || func.dfg.as_const(a).is_some() || func.dfg.as_const(b).is_some() {
+        return false;
+    }
+    let up = |value: Value| {
+        with_constant(func, value, Opcode::Shl).is_some_and(|(_, _, by)| by % 8 != 0 && by < 32) && uses[value] == 1
+    };
+    let down = |value: Value| func.dfg.def_inst(value).is_some_and(|inst| func.dfg.insts[inst].op == Opcode::Lshr);
+    // What is masked goes into logic with the mask.
+    let masked = |value: Value| with_constant(func, value, Opcode::And).is_some() && uses[value] == 1;
+    if !(up(a) || up(b)) || down(a) || down(b) || masked(a) || masked(b) {
+        return false;
+    }
+    let sum = FunctionBuilder::before(func, inst).binary(Opcode::Add, a, b);
+    replace(func, inst, sum);
+    true
 }
 
 /// `(x >> m) << n` with m greater than n: one shift, and a mask that logic takes in.

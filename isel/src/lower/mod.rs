@@ -388,7 +388,12 @@ impl<'a> Lower<'a> {
 
     /// A computing instruction: the special cases the rules cannot say, then the rules.
     fn compute(&mut self, inst: Inst) {
-        if self.extend_load(inst) || self.bundle_compute(inst) || self.packed_conversion(inst) || self.planned(inst) {
+        if self.extend_load(inst)
+            || self.bundle_compute(inst)
+            || self.packed_conversion(inst)
+            || self.planned(inst)
+            || self.tested_logic(inst)
+        {
             return;
         }
         match isle::lower(self, inst) {

@@ -5,7 +5,7 @@ use ptxc_ir::{Flags, Function, Inst, KnownBits, Opcode, Type, Value};
 use crate::rules::Found;
 use crate::rules::Rule::*;
 
-use super::{before, int_width, made_by};
+use super::{before, constant, int_width, made_by, mask};
 
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
@@ -23,6 +23,13 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
         return Some((SextNonnegative, before(func, inst).convert_flags(Opcode::Zext, Flags::NNEG, a, to)));
     }
     let width = int_width(to)?;
+    if op == Opcode::Trunc
+        && let Some(masked) = made_by(func, a, Opcode::And)
+        && let &[x, kept] = &masked[..]
+        && constant(func, kept).is_some_and(|kept| kept & mask(width) == mask(width))
+    {
+        return Some((TruncMasked, before(func, inst).convert(Opcode::Trunc, x, to)));
+    }
     for inner_op in [Opcode::Zext, Opcode::Sext, Opcode::Trunc] {
         let Some(inner) = made_by(func, a, inner_op) else { continue };
         let x = *inner.first()?;

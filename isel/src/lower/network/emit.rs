@@ -96,7 +96,7 @@ impl Lower<'_> {
         }
     }
 
-    fn word(&mut self, source: Source) -> Operand {
+    pub(super) fn word(&mut self, source: Source) -> Operand {
         match source {
             Source::Constant(bits) => Operand::Imm(bits),
             Source::Value(value) => Operand::Use(self.reg_of(value)),
@@ -138,7 +138,7 @@ impl Lower<'_> {
 
     /// `lop3`, or the plain instruction that a table of fewer than three operands is. The table is the one of PTX. Of a
     /// constant of 64 bits a half may be all zeros or ones: that operand goes, and perhaps the instruction.
-    fn emit_table(&mut self, mut table: u8, operands: &[Operand]) -> Operand {
+    pub(super) fn emit_table(&mut self, mut table: u8, operands: &[Operand]) -> Operand {
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::from_slice(operands);
         while let Some(at) = operands.iter().position(|o| matches!(o, Operand::Imm(0 | -1))) {
             table = without_operand(table, at, operands[at] == Operand::Imm(-1));

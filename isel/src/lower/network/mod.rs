@@ -11,6 +11,7 @@ mod cuts;
 mod dot;
 mod emit;
 mod table;
+mod tested;
 #[cfg(test)]
 mod tests;
 
