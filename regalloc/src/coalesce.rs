@@ -43,6 +43,21 @@ impl Classes {
         }
         v
     }
+
+    /// Whether the register of a value is read on the way into a block, parameters of the block apart. Members of a class
+    /// do not meet, so of those defined above the block only the nearest can be live there.
+    pub fn is_live_into(&mut self, vreg: VReg, block: Block, cfg: &Cfg, liveness: &Liveness) -> bool {
+        let root = self.find(vreg);
+        let Some(above) = cfg.idom(block) else { return false };
+        let members = &self.members[root.index()];
+        let nearest = if members.is_empty() {
+            let defined = liveness.block[root].expand();
+            defined.filter(|&defined| defined != block && cfg.dominates(defined, block)).map(|_| root)
+        } else {
+            nearest_above(cfg, liveness, liveness.end(above), above, members)
+        };
+        nearest.is_some_and(|nearest| liveness.is_live_into(nearest, block))
+    }
 }
 
 /// Two values that would like one register.
@@ -149,7 +164,7 @@ impl Merger<'_> {
     /// Whether a value meets some member of a class that it does not belong to.
     fn meets_class(&self, (place, vreg): (Place, VReg), class: &BTreeSet<(Place, VReg)>) -> bool {
         let Some(block) = self.liveness.block[vreg].expand() else { return false };
-        if let Some(nearest) = self.nearest_above(place, block, class)
+        if let Some(nearest) = nearest_above(self.cfg, self.liveness, place, block, class)
             && self.liveness.meets(nearest, vreg)
         {
             return true;
@@ -160,20 +175,26 @@ impl Merger<'_> {
             self.liveness.meets(vreg, below)
         })
     }
+}
 
-    /// The last member of a class that is defined at or before `place` in `block` and dominates it.
-    fn nearest_above(&self, place: Place, block: Block, class: &BTreeSet<(Place, VReg)>) -> Option<VReg> {
-        let (mut bound, mut above) = (place, block);
-        loop {
-            let &(at, candidate) = class.range(..=(bound, VReg::reserved_value())).next_back()?;
-            if self.cfg.dominates(self.liveness.block[candidate].expand()?, block) {
-                return Some(candidate);
-            }
-            // It lies beside: go up to the block under which both lie, and on from its own end.
-            while self.liveness.start(above) > at {
-                above = self.cfg.idom(above)?;
-            }
-            bound = self.liveness.end(above);
+/// The last member of a class that is defined at or before `place` in `block` and dominates it.
+fn nearest_above(
+    cfg: &Cfg,
+    liveness: &Liveness,
+    place: Place,
+    block: Block,
+    class: &BTreeSet<(Place, VReg)>,
+) -> Option<VReg> {
+    let (mut bound, mut above) = (place, block);
+    loop {
+        let &(at, candidate) = class.range(..=(bound, VReg::reserved_value())).next_back()?;
+        if cfg.dominates(liveness.block[candidate].expand()?, block) {
+            return Some(candidate);
         }
+        // It lies beside: go up to the block under which both lie, and on from its own end.
+        while liveness.start(above) > at {
+            above = cfg.idom(above)?;
+        }
+        bound = liveness.end(above);
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Liveness {
     uses: Vec<Place>,
     /// Values that are live at the end of each block because some successor reads them, sorted.
     live_out: SecondaryMap<Block, Vec<VReg>>,
+    /// Whether products in flight hold any.
+    pub in_flight: bool,
 }
 
 impl Liveness {
@@ -63,6 +65,7 @@ impl Liveness {
             end: &|block| liveness.end[block],
         };
         let held = in_flight::held(func, cfg, kinds, &places);
+        liveness.in_flight = !held.is_empty();
         let use_blocks = liveness.collect_uses(func, &order, &held);
         liveness.propagate(func, cfg, &use_blocks);
         liveness
@@ -84,6 +87,13 @@ impl Liveness {
         let uses = self.uses_of(first);
         let next = uses.partition_point(|&at| at <= place);
         uses.get(next).is_some_and(|&at| at <= self.end[block]) || self.live_out[block].binary_search(&first).is_ok()
+    }
+
+    /// Whether a value defined above a block is read in it or behind it.
+    pub fn is_live_into(&self, vreg: VReg, block: Block) -> bool {
+        let uses = self.uses_of(vreg);
+        let next = uses.partition_point(|&at| at < self.start[block]);
+        uses.get(next).is_some_and(|&at| at <= self.end[block]) || self.live_out[block].binary_search(&vreg).is_ok()
     }
 
     /// The first place of a block.

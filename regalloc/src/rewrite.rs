@@ -1,12 +1,17 @@
 //! Writes registers and moves into the function.
 
+mod before_branch;
+
 use crate::Stats;
 use crate::coalesce::Classes;
 use crate::liveness::Liveness;
 use crate::parallel::{self, Moves};
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntityRef, PrimaryMap};
-use ptxc_mir::{Block, BlockData, Cfg, Function, Inst, InstData, LocId, Op, Operand, RegClass, Terminator, VReg};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
+use ptxc_mir::{
+    Block, BlockCall, BlockData, Cfg, Function, Inst, InstData, LocId, Op, Operand, RegClass, Terminator, VReg,
+};
+use smallvec::SmallVec;
 
 /// Gives every class a register and puts the remaining moves in place.
 pub(crate) fn rewrite(func: &mut Function, cfg: &Cfg, liveness: &Liveness, classes: Classes) -> Stats {
@@ -16,8 +21,10 @@ pub(crate) fn rewrite(func: &mut Function, cfg: &Cfg, liveness: &Liveness, class
             classes,
             of: vec![None.into(); func.vregs.len()],
             made: PrimaryMap::with_capacity(func.vregs.len()),
+            values: SecondaryMap::new(),
             old: std::mem::take(&mut func.vregs),
         },
+        cfg,
         liveness,
         stats: Stats::default(),
         sequence: Vec::new(),
@@ -48,6 +55,8 @@ struct Registers {
     /// The register of each value, or of the value that stands for its class.
     of: Vec<PackedOption<VReg>>,
     made: PrimaryMap<VReg, RegClass>,
+    /// A value in each register.
+    values: SecondaryMap<VReg, PackedOption<VReg>>,
     old: PrimaryMap<VReg, RegClass>,
 }
 
@@ -60,16 +69,29 @@ impl Registers {
         let root = self.classes.find(vreg);
         let register = match self.of[root.index()].expand() {
             Some(register) => register,
-            None => self.made.push(self.old[root]),
+            None => {
+                let register = self.made.push(self.old[root]);
+                self.values[register] = root.into();
+                register
+            }
         };
         self.of[root.index()] = register.into();
         self.of[vreg.index()] = register.into();
         register
     }
+
+    /// A value that a register holds at times; `None` when it only breaks cycles of moves.
+    fn value(&self, register: VReg) -> Option<VReg> {
+        self.values[register].expand()
+    }
 }
+
+/// The edges out of a block with the moves on each.
+type Edges = SmallVec<[(BlockCall, Moves); 2]>;
 
 struct Rewriter<'a> {
     registers: Registers,
+    cfg: &'a Cfg,
     liveness: &'a Liveness,
     stats: Stats,
     sequence: Vec<(VReg, VReg)>,
@@ -138,27 +160,34 @@ impl Rewriter<'_> {
             self.moves(func, &moves, loc, &mut insts);
             func.blocks[block].insts = insts;
         } else {
+            let mut edges: Edges = SmallVec::new();
+            terminator.for_each_target(|target| edges.push((target, self.edge(func, target))));
+            // The condition has its register already.
+            let early = self.before_branch(func, block, terminator.condition(), &mut edges);
+            if !early.is_empty() {
+                let mut insts = std::mem::take(&mut func.blocks[block].insts);
+                self.moves(func, &early, loc, &mut insts);
+                func.blocks[block].insts = insts;
+            }
+            let mut edges = edges.into_iter();
             terminator.for_each_target_mut(|target| {
-                let moves = self.edge(func, *target);
-                if moves.is_empty() {
-                    return;
-                }
-                // The condition is read after moves in this block would be done: they get a block of their own.
+                let Some((_, moves)) = edges.next().filter(|(_, moves)| !moves.is_empty()) else { return };
+                // They go where no other way comes: into a block of their own.
                 let mut insts = Vec::with_capacity(moves.len());
                 self.moves(func, &moves, loc, &mut insts);
-                let jump = Terminator::Jump(ptxc_mir::BlockCall { len: 0, ..*target });
+                let jump = Terminator::Jump(BlockCall { len: 0, ..*target });
                 let data = BlockData { insts, terminator: jump, terminator_loc: loc, ..BlockData::default() };
                 let between = func.blocks.push(data);
                 layout.push(between);
                 self.stats.edge_blocks += 1;
-                *target = ptxc_mir::BlockCall { block: between, start: 0, len: 0 };
+                *target = BlockCall { block: between, start: 0, len: 0 };
             });
         }
         func.blocks[block].terminator = terminator;
     }
 
     /// The moves an edge needs. Parameters that nobody reads need none.
-    fn edge(&mut self, func: &Function, target: ptxc_mir::BlockCall) -> Moves {
+    fn edge(&mut self, func: &Function, target: BlockCall) -> Moves {
         let mut moves = Moves::new();
         for (&param, &arg) in func.blocks[target.block].params.iter().zip(func.call_args(target)) {
             if self.liveness.is_used(param) {
