@@ -68,8 +68,13 @@ struct Affinity {
 }
 
 /// Merges what can be merged. Returns the classes and how many candidates need no move.
-pub(crate) fn coalesce(func: &Function, cfg: &Cfg, liveness: &Liveness) -> (Classes, u32) {
-    let mut affinities = affinities(func, cfg);
+pub(crate) fn coalesce(
+    func: &Function,
+    cfg: &Cfg,
+    liveness: &Liveness,
+    depths: &SecondaryMap<Block, u32>,
+) -> (Classes, u32) {
+    let mut affinities = affinities(func, depths);
     affinities.sort_by_key(|affinity| std::cmp::Reverse(affinity.depth));
     let mut merger = Merger { cfg, liveness, classes: Classes::new(&func.vregs) };
     let mut coalesced = 0;
@@ -79,8 +84,7 @@ pub(crate) fn coalesce(func: &Function, cfg: &Cfg, liveness: &Liveness) -> (Clas
     (merger.classes, coalesced)
 }
 
-fn affinities(func: &Function, cfg: &Cfg) -> Vec<Affinity> {
-    let depths = loop_depths(func, cfg);
+fn affinities(func: &Function, depths: &SecondaryMap<Block, u32>) -> Vec<Affinity> {
     let mut affinities = Vec::new();
     for &block in &func.layout {
         let depth = depths[block];
@@ -99,31 +103,6 @@ fn affinities(func: &Function, cfg: &Cfg) -> Vec<Affinity> {
         });
     }
     affinities
-}
-
-/// How many natural loops each block is in. Irreducible loops do not count.
-fn loop_depths(func: &Function, cfg: &Cfg) -> SecondaryMap<Block, u32> {
-    let mut depths: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks.len());
-    let mut inside: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks.len());
-    let mut stack = Vec::new();
-    for header in cfg.reverse_postorder() {
-        // Blocks are marked with the number of the header, which is never 0.
-        let mark = cfg.number(header);
-        stack.extend(cfg.predecessors(header).iter().copied().filter(|&p| cfg.dominates(header, p)));
-        if stack.is_empty() {
-            continue;
-        }
-        inside[header] = mark;
-        depths[header] += 1;
-        while let Some(block) = stack.pop() {
-            if inside[block] != mark {
-                inside[block] = mark;
-                depths[block] += 1;
-                stack.extend_from_slice(cfg.predecessors(block));
-            }
-        }
-    }
-    depths
 }
 
 struct Merger<'a> {

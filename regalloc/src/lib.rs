@@ -8,11 +8,12 @@
 //! The steps, in order:
 //!
 //! 1. `prepare`: drop unreachable blocks, see through copies and through parameters of blocks with one predecessor.
+//!    `split`: copy what a loop carries for what reads it behind the loop, where the loop would end with two branches.
 //! 2. `liveness`: where each value is defined and used, and what is live at the end of each block. `in_flight` adds
 //!    how long asynchronous products keep registers.
 //! 3. `coalesce`: merge values into classes, hottest places first, each merge checked for interference.
 //! 4. `rewrite`: one register for each class, moves in parallel semantics put in sequence, critical edges split where
-//!    (and only where) moves are left on them.
+//!    (and only where) moves are left on them that cannot go before the branch.
 //!
 //! [`order_moves`] then puts moves that make accumulators of `wgmma` before the fences that those need.
 //!
@@ -46,10 +47,12 @@ mod liveness;
 mod parallel;
 mod prepare;
 mod rewrite;
+mod split;
 
 pub use checker::{CheckError, check};
 pub use fences::{Kinds, order_moves};
 
+use cranelift_entity::SecondaryMap;
 use ptxc_mir::{Block, Cfg, Function};
 
 /// What register assignment did to a function.
@@ -101,9 +104,38 @@ pub fn run(func: &mut Function, kinds: &Kinds) -> Result<Stats, RegallocError> {
 fn assign(func: &mut Function, kinds: &Kinds) -> Result<Stats, RegallocError> {
     let cfg = Cfg::compute(func);
     prepare::prepare(func, &cfg)?;
+    let depths = loop_depths(func, &cfg);
+    if !kinds.has_products() {
+        split::split(func, &cfg, &depths);
+    }
     let liveness = liveness::Liveness::compute(func, &cfg, kinds);
-    let (classes, coalesced) = coalesce::coalesce(func, &cfg, &liveness);
+    let (classes, coalesced) = coalesce::coalesce(func, &cfg, &liveness, &depths);
     let mut stats = rewrite::rewrite(func, &cfg, &liveness, classes);
     stats.coalesced = coalesced;
     Ok(stats)
+}
+
+/// How many natural loops each block is in. Irreducible loops do not count.
+fn loop_depths(func: &Function, cfg: &Cfg) -> SecondaryMap<Block, u32> {
+    let mut depths: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks.len());
+    let mut inside: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks.len());
+    let mut stack = Vec::new();
+    for header in cfg.reverse_postorder() {
+        // Blocks are marked with the number of the header, which is never 0.
+        let mark = cfg.number(header);
+        stack.extend(cfg.predecessors(header).iter().copied().filter(|&p| cfg.dominates(header, p)));
+        if stack.is_empty() {
+            continue;
+        }
+        inside[header] = mark;
+        depths[header] += 1;
+        while let Some(block) = stack.pop() {
+            if inside[block] != mark {
+                inside[block] = mark;
+                depths[block] += 1;
+                stack.extend_from_slice(cfg.predecessors(block));
+            }
+        }
+    }
+    depths
 }

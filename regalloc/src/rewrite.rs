@@ -100,12 +100,18 @@ struct Rewriter<'a> {
 impl Rewriter<'_> {
     fn instructions(&mut self, func: &mut Function, block: Block) {
         let mut insts = std::mem::take(&mut func.blocks[block].insts);
+        let mut idle = false;
         // Moves for ties, by the index of the instruction they go before.
         let mut before: Vec<(usize, Moves)> = Vec::new();
         for (i, &inst) in insts.iter().enumerate() {
             let moves = self.operands(func, inst);
             if !moves.is_empty() {
                 before.push((i, moves));
+            }
+            match copied(func, inst) {
+                Some((to, from)) if to == from => idle = true,
+                Some(_) => self.stats.moves += 1,
+                None => {}
             }
         }
         if !before.is_empty() {
@@ -118,6 +124,9 @@ impl Rewriter<'_> {
                 }
                 insts.push(inst);
             }
+        }
+        if idle {
+            insts.retain(|&inst| copied(func, inst).is_none_or(|(to, from)| to != from));
         }
         func.blocks[block].insts = insts;
     }
@@ -215,5 +224,13 @@ impl Rewriter<'_> {
             let operands = func.add_operands(&[Operand::Def(to), Operand::Use(from)]);
             out.push(func.insts.push(InstData { op, guard: None, operands, loc }));
         }
+    }
+}
+
+/// What an unconditional copy writes and reads.
+fn copied(func: &Function, inst: Inst) -> Option<(VReg, VReg)> {
+    match (func.insts[inst].op, func.insts[inst].guard, func.inst_operands(inst)) {
+        (Op::Copy(_), None, &[Operand::Def(to), Operand::Use(from)]) => Some((to, from)),
+        _ => None,
     }
 }
