@@ -131,6 +131,7 @@ patterns! {
     FmaProducts "fma.products" "src/legalize/contract.rs" "A product that all sums which use it take in.";
     FieldsMoved "fields.moved" "src/legalize/bit_fields.rs" "Bit fields put together, each moved at once.";
     NarrowWord "narrow.word" "src/legalize/narrow_words.rs" "A word of logic and shifts of 64 bits, computed from words.";
+    NarrowProduct "narrow.product" "src/legalize/narrow_words.rs" "A product of 64 bits of numbers that fit words.";
     PackClamped "pack.clamped" "src/legalize/clamped_packs.rs" "Clamped words put together by `cvt.pack.sat`.";
     LegalReduxLoop "legal.redux_loop" "src/legalize/control.rs" "A reduction over some lanes, lane by lane.";
     LegalReduxButterfly "legal.redux_butterfly" "src/legalize/convergent.rs" "A reduction over the warp by exchanges.";

@@ -199,7 +199,6 @@ rules! {
     SminKept "combine.smin_kept" "A number that is never greater than the limit.";
     PowerOfTwo "combine.power_of_two" "One bit set, tested by masks.";
     RoundedDown "combine.rounded_down" "Shifted down and multiplied up again.";
-    ProductOfWords "combine.product_of_words" "A product of 64 bits of numbers that fit words.";
     TruncMasked "combine.trunc_masked" "A mask that keeps what a truncation keeps.";
     FieldShifted "combine.field_shifted" "A field that is shifted down, masked and shifted again.";
     FieldMasked "combine.field_masked" "A field that is shifted twice and masked.";
@@ -208,6 +207,7 @@ rules! {
     FieldsCompared "combine.fields_compared" "The same field of two words, compared where it is.";
     ShiftedAlike "combine.shifted_alike" "Logic of two words that are shifted alike.";
     LimitedAgain "combine.limited_again" "A choice of a limit before another one.";
+    LimitedAround "combine.limited_around" "A choice of two limits for what is outside of them.";
     NextToLimit "combine.next_to_limit" "A choice of the number next to the one compared with.";
     CountedDown "combine.counted_down" "A difference from a constant that stays at zero.";
     AwayFromZero "combine.away_from_zero" "A choice of sum and difference by the sign.";
@@ -221,6 +221,7 @@ rules! {
     BitsBelowLowest "combine.bits_below_lowest" "The lowest one less one.";
     WithinLimits "combine.within_limits" "A number compared with what limits leave of it.";
     CarryOfProduct "combine.carry_of_product" "The carry of a sum with a product.";
+    GepSum "combine.gep_sum" "An index that is a sum with a product.";
     GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";
     // Addresses (`share_addresses.rs`).
     SharedAddress "address.shared" "Addresses that are a constant apart.";

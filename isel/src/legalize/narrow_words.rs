@@ -4,7 +4,7 @@
 //! or on another shift, the amounts are added and each input gives up its word at once: half of the logic goes, and the inner shifts.
 
 use cranelift_entity::SecondaryMap;
-use ptxc_ir::{Block, Function, FunctionBuilder, Inst, Opcode, Type, Value};
+use ptxc_ir::{Block, Flags, Function, FunctionBuilder, Inst, Opcode, Type, Value};
 use smallvec::SmallVec;
 
 use crate::rules::Pattern;
@@ -17,12 +17,23 @@ const MAX_INPUTS: u32 = 12;
 /// Rewrites a function whose aliases are resolved, and names in `formed` what it found.
 pub(super) fn narrow(func: &mut Function, formed: &mut Vec<(Inst, Pattern)>) {
     let mut roots: Vec<(Inst, Value, u32)> = Vec::new();
+    let mut products: Vec<Inst> = Vec::new();
     for block in func.layout.blocks() {
         for inst in func.layout.insts(block) {
+            if is_product_of_words(func, inst) {
+                products.push(inst);
+            }
             roots.extend(root(func, inst).map(|(value, at)| (inst, value, at)));
         }
     }
+    for inst in &products {
+        narrow_product(func, *inst);
+        formed.push((*inst, Pattern::NarrowProduct));
+    }
     if roots.is_empty() {
+        if !products.is_empty() {
+            super::cleanup::resolve_and_sweep(func);
+        }
         return;
     }
     let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(func.dfg.num_values());
@@ -31,7 +42,7 @@ pub(super) fn narrow(func: &mut Function, formed: &mut Vec<(Inst, Pattern)>) {
             func.dfg.for_each_use(inst, |value| uses[value] += 1);
         }
     }
-    let before = formed.len();
+    let before = formed.len() - products.len();
     for (inst, value, at) in roots {
         let block = func.layout.inst_block(inst);
         let tree = Tree { func, uses: &uses, block };
@@ -52,6 +63,51 @@ pub(super) fn narrow(func: &mut Function, formed: &mut Vec<(Inst, Pattern)>) {
     if formed.len() > before {
         super::cleanup::resolve_and_sweep(func);
     }
+}
+
+/// Whether the upper half of a number of 64 bits is zero, as it is written.
+fn fits_word(func: &Function, value: Value) -> bool {
+    if let Some(bits) = func.dfg.as_bits(value) {
+        return bits <= u128::from(u32::MAX);
+    }
+    let Some(inst) = func.dfg.def_inst(value) else { return false };
+    let bits = func.dfg.args(inst).get(1).and_then(|b| func.dfg.as_bits(*b));
+    match func.dfg.insts[inst].op {
+        Opcode::And => bits.is_some_and(|kept| kept <= u128::from(u32::MAX)),
+        Opcode::Lshr => bits.is_some_and(|by| (32..64).contains(&by)),
+        _ => is_extended(func, value),
+    }
+}
+
+fn is_extended(func: &Function, value: Value) -> bool {
+    func.dfg.def_inst(value).is_some_and(|inst| func.dfg.insts[inst].op == Opcode::Zext)
+}
+
+/// Whether an operation is a product of 64 bits of numbers that fit words, and not written as one.
+fn is_product_of_words(func: &Function, inst: Inst) -> bool {
+    let (op, &[a, b]) = (func.dfg.insts[inst].op, func.dfg.args(inst)) else { return false };
+    let plain = |value: Value| is_extended(func, value) || func.dfg.as_const(value).is_some();
+    op == Opcode::Mul
+        && func.dfg.ty(a) == Type::I64
+        && fits_word(func, a)
+        && fits_word(func, b)
+        && !(plain(a) && plain(b))
+        && func.dfg.as_bits(b).is_none_or(|by| !by.is_power_of_two())
+}
+
+/// Makes the factors extended words, of which `mul.wide` makes the product.
+fn narrow_product(func: &mut Function, inst: Inst) {
+    let args: SmallVec<[Value; 2]> = func.dfg.args(inst).iter().map(|value| func.dfg.resolve(*value)).collect();
+    for (index, value) in args.into_iter().enumerate() {
+        if is_extended(func, value) || func.dfg.as_const(value).is_some() {
+            continue;
+        }
+        let mut builder = FunctionBuilder::before(func, inst);
+        let word = builder.convert(Opcode::Trunc, value, Type::I32);
+        let wide = builder.convert(Opcode::Zext, word, Type::I64);
+        func.dfg.args_mut(inst)[index] = wide;
+    }
+    func.dfg.insts[inst].flags = Flags::EMPTY;
 }
 
 /// Logic of 64 bits that an instruction takes one word of, and the bit at which that begins.

@@ -4,18 +4,40 @@ use ptxc_ir::{Extra, Flags, Function, Inst, Opcode, Value};
 
 use crate::rules::{Found, Rule};
 
-use super::{before, constant, int_width, signed};
+use super::{Uses, before, constant, int_width, made_by, signed};
 
 /// `gep T, p, x + c` as `gep T, (gep T, p, x), c`. Neighbours then share their first part.
-pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
+pub(super) fn rewrite(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
     let Extra::Gep(ty) = func.dfg.insts[inst].extra else { return None };
     let &[base, index] = func.dfg.args(inst) else { return None };
+    if let Some((first, last)) = summands(func, uses, index) {
+        let mut builder = before(func, inst);
+        let partly = builder.gep(ty, base, &[first]);
+        return Some((Rule::GepSum, builder.gep(ty, partly, &[last])));
+    }
     let (rest, number) = constant_part(func, index)?;
     let index_ty = func.dfg.ty(rest);
     let mut builder = before(func, inst);
     let first = builder.gep(ty, base, &[rest]);
     let number = builder.iconst(index_ty, number);
     Some((Rule::GepConstantLast, builder.gep(ty, first, &[number])))
+}
+
+/// The summands of an index of 64 bits that nothing else uses, where one of them is a product or an extended number: the machine adds
+/// the address to either at once. One with a constant part is last.
+fn summands(func: &Function, uses: &Uses, index: Value) -> Option<(Value, Value)> {
+    if int_width(func.dfg.ty(index)) != Some(64) || !uses.is_single(index) {
+        return None;
+    }
+    let sum = made_by(func, index, Opcode::Add)?;
+    let &[a, b] = &sum[..] else { return None };
+    let op = |value: Value| func.dfg.def_inst(value).map(|inst| func.dfg.insts[inst].op);
+    let takes_part = |value: Value| matches!(op(value), Some(Opcode::Mul | Opcode::Sext | Opcode::Zext));
+    if func.dfg.as_const(b).is_some() || !(takes_part(a) || takes_part(b)) {
+        return None;
+    }
+    let moved = made_by(func, a, Opcode::Add).is_some_and(|args| args.iter().any(|v| func.dfg.as_const(*v).is_some()));
+    Some(if moved { (b, a) } else { (a, b) })
 }
 
 /// The rest and the constant that an index is the sum of, in 64 bits, where narrower indices are signed. Only constants

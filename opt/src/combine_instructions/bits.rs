@@ -51,9 +51,6 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, known: &KnownBits, inst:
                 (SubConstant, builder.binary(Opcode::Add, a, negated))
             })
         }
-        Opcode::Mul if width == 64 && constant(func, b).is_none_or(|n| !n.is_power_of_two()) => {
-            product_of_words(func, known, inst, a, b)
-        }
         Opcode::Mul if width == 64 => {
             // Of 32 bits a product is as cheap, and part of a sum.
             let by = constant(func, b).filter(|n| n.is_power_of_two() && *n > 1)?.trailing_zeros();
@@ -153,30 +150,6 @@ fn joined_constants(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Va
     let mut builder = before(func, inst);
     let joined = builder.bits(ty, joined.into());
     Some((rule, builder.binary(op, x, joined)))
-}
-
-/// Whether a number of 64 bits is a constant or an extended word.
-fn is_word(func: &Function, value: Value) -> bool {
-    let extended = made_by(func, value, Opcode::Zext).and_then(|args| args.first().copied());
-    constant(func, value).is_some() || extended.is_some_and(|from| func.dfg.ty(from).bits() <= 32)
-}
-
-/// A product of numbers that fit words, as one of words: the machine has it in one instruction.
-fn product_of_words(func: &mut Function, known: &KnownBits, inst: Inst, a: Value, b: Value) -> Option<Found> {
-    let fits = |value: Value| known.of(func, value).most() <= u64::from(u32::MAX);
-    if !fits(a) || !fits(b) || is_word(func, a) && is_word(func, b) {
-        return None;
-    }
-    let mut word = |value: Value| {
-        if is_word(func, value) {
-            return value;
-        }
-        let mut builder = before(func, inst);
-        let low = builder.convert(Opcode::Trunc, value, Type::I32);
-        builder.convert(Opcode::Zext, low, Type::I64)
-    };
-    let (a, b) = (word(a), word(b));
-    Some((ProductOfWords, before(func, inst).binary(Opcode::Mul, a, b)))
 }
 
 /// A shift of 64 bits whose result fits a word.

@@ -9,6 +9,7 @@ use crate::rules::{Found, Rule};
 pub(super) fn rewrite(func: &mut Function, uses: &Uses, known: &KnownBits, inst: Inst) -> Option<Found> {
     match func.dfg.insts[inst].op {
         Opcode::Select => limited_again(func, inst)
+            .or_else(|| limited_around(func, inst))
             .or_else(|| next_to_limit(func, inst))
             .or_else(|| counted_down(func, inst))
             .or_else(|| away_from_zero(func, uses, inst))
@@ -108,6 +109,30 @@ fn limited_again(func: &mut Function, inst: Inst) -> Option<Found> {
         let apart = if is_less(cc) { last <= first } else { last >= first };
         if a == choice.x && constant(func, limit) == Some(bound) && apart {
             return Some((Rule::LimitedAgain, before(func, inst).binary(outer, value, limit)));
+        }
+    }
+    None
+}
+
+/// `x >u h ? (x < 0 ? 0 : h) : x`: what is above the limit as an unsigned number is negative or above it.
+fn limited_around(func: &mut Function, inst: Inst) -> Option<Found> {
+    let choice = Choice::of(func, inst)?;
+    let bound = constant(func, choice.y)?;
+    for (cc, outside, x) in choice.both_ways() {
+        let high = match cc {
+            IntCC::Ugt => bound,
+            IntCC::Uge => bound.checked_sub(1)?,
+            _ => continue,
+        };
+        let Some(limits) = func.dfg.def_inst(outside).and_then(|inst| Choice::of(func, inst)) else { continue };
+        let negative = |cc: IntCC| cc == IntCC::Slt && constant(func, limits.y) == Some(0);
+        let Some((_, zero, top)) = limits.both_ways().into_iter().find(|way| negative(way.0)) else { continue };
+        let fits = high >> (choice.width - 1) == 0;
+        let same = limits.x == choice.x && x == choice.x && limits.width == choice.width;
+        if fits && same && constant(func, zero) == Some(0) && constant(func, top) == Some(high) {
+            let mut builder = before(func, inst);
+            let below = builder.binary(Opcode::Smin, x, top);
+            return Some((Rule::LimitedAround, builder.binary(Opcode::Smax, below, zero)));
         }
     }
     None

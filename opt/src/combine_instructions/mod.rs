@@ -40,13 +40,13 @@ const MAX_DEPTH: u32 = 6;
 pub fn combine_instructions(func: &mut Function, ctx: &Context<'_>) -> bool {
     let mut changed = floors::rewrite(func, ctx) | remainders::rewrite(func, ctx);
     let order: Vec<_> = Cfg::new(func).rpo().to_vec();
-    let uses = Uses::new(func);
+    let mut uses = Uses::new(func);
     let mut known = KnownBits::new(func);
     for block in order {
         let mut next = func.layout.first_inst(block);
         while let Some(inst) = next {
             next = func.layout.next_inst(inst);
-            changed |= visit(func, ctx, &uses, &mut known, inst, 0);
+            changed |= visit(func, ctx, &mut uses, &mut known, inst, 0);
         }
     }
     if changed {
@@ -55,7 +55,7 @@ pub fn combine_instructions(func: &mut Function, ctx: &Context<'_>) -> bool {
     changed
 }
 
-/// How often each value was used when the pass began. Where a rule would keep what it takes apart, it asks here.
+/// How often each value was used when the pass began, or what it has replaced since. Where a rule would keep what it takes apart, it asks here.
 struct Uses(SecondaryMap<Value, u32>);
 
 impl Uses {
@@ -65,6 +65,11 @@ impl Uses {
         Uses(counts)
     }
 
+    /// One value takes the place of another.
+    fn pass_on(&mut self, from: Value, to: Value) {
+        self.0[to] += self.0[from];
+    }
+
     /// Whether nothing else uses a value. What a rule has made is taken to be its own.
     fn is_single(&self, value: Value) -> bool {
         self.0[value] <= 1
@@ -72,7 +77,14 @@ impl Uses {
 }
 
 /// Simplifies one instruction, and what replaces it. Tells whether anything changed.
-fn visit(func: &mut Function, ctx: &Context<'_>, uses: &Uses, known: &mut KnownBits, inst: Inst, depth: u32) -> bool {
+fn visit(
+    func: &mut Function,
+    ctx: &Context<'_>,
+    uses: &mut Uses,
+    known: &mut KnownBits,
+    inst: Inst,
+    depth: u32,
+) -> bool {
     resolve_uses_of(func, inst);
     let ordered = order_operands(func, inst);
     let flagged = add_flags(func, known, inst);
@@ -102,6 +114,7 @@ fn visit(func: &mut Function, ctx: &Context<'_>, uses: &Uses, known: &mut KnownB
     if value == result {
         return ordered | flagged;
     }
+    uses.pass_on(result, value);
     func.dfg.alias(result, value);
     func.layout.remove_inst(inst);
     true
@@ -123,7 +136,7 @@ fn replacement(
         return find_nth::rewrite(func, inst);
     }
     if func.dfg.insts[inst].op == Opcode::Gep {
-        return addresses::rewrite(func, inst);
+        return addresses::rewrite(func, uses, inst);
     }
     let ty = func.dfg.ty(func.dfg.first_result(inst)?);
     if let (Some(number), Some(width)) = (bits.value(), int_width(ty)) {
