@@ -1,8 +1,8 @@
 //! Merges values into classes that share a register.
 //!
 //! Candidates are the pairs that would otherwise need a move: a block parameter with each value passed for it, and the
-//! two sides of a tie. They are tried from the deepest loop outwards. Two classes merge when no live range of one
-//! meets one of the other.
+//! two sides of a tie. They are tried from the deepest loop outwards, and first what most edges pass. Two classes merge
+//! when no live range of one meets one of the other.
 //!
 //! Every member of the smaller class is compared with few of the larger, which is kept in order of definition. Of
 //! those defined above it, only the nearest matters: were a farther one still live, so it would be where the nearer is
@@ -18,6 +18,7 @@ use crate::liveness::{Liveness, Place};
 use cranelift_entity::packed_option::ReservedValue;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use ptxc_mir::{Block, Cfg, Function, Operand, RegClass, VReg};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// The classes: sets of values that share a register.
@@ -63,6 +64,8 @@ impl Classes {
 /// Two values that would like one register.
 struct Affinity {
     depth: u32,
+    /// How many edges pass one for the other.
+    edges: u32,
     a: VReg,
     b: VReg,
 }
@@ -74,12 +77,14 @@ pub(crate) fn coalesce(
     liveness: &Liveness,
     depths: &SecondaryMap<Block, u32>,
 ) -> (Classes, u32) {
-    let mut affinities = affinities(func, depths);
-    affinities.sort_by_key(|affinity| std::cmp::Reverse(affinity.depth));
+    let mut affinities = united(affinities(func, depths));
+    affinities.sort_by_key(|affinity| (Reverse(affinity.depth), Reverse(affinity.edges)));
     let mut merger = Merger { cfg, liveness, classes: Classes::new(&func.vregs) };
     let mut coalesced = 0;
     for affinity in &affinities {
-        coalesced += u32::from(merger.merge(affinity.a, affinity.b));
+        if merger.merge(affinity.a, affinity.b) {
+            coalesced += affinity.edges;
+        }
     }
     (merger.classes, coalesced)
 }
@@ -91,18 +96,38 @@ fn affinities(func: &Function, depths: &SecondaryMap<Block, u32>) -> Vec<Affinit
         for &inst in &func.blocks[block].insts {
             for operand in func.inst_operands(inst) {
                 if let Operand::DefUse { def, used } = *operand {
-                    affinities.push(Affinity { depth, a: def, b: used });
+                    affinities.push(Affinity { depth, edges: 1, a: def, b: used });
                 }
             }
         }
         func.blocks[block].terminator.for_each_target(|t| {
             let depth = depth.min(depths[t.block]);
             for (&param, &arg) in func.blocks[t.block].params.iter().zip(func.call_args(t)) {
-                affinities.push(Affinity { depth, a: param, b: arg });
+                affinities.push(Affinity { depth, edges: 1, a: param, b: arg });
             }
         });
     }
     affinities
+}
+
+/// The candidates with those of the same two values made one, where the first of them stood.
+fn united(mut united: Vec<Affinity>) -> Vec<Affinity> {
+    let mut order: Vec<u32> = (0..united.len() as u32).collect();
+    order.sort_unstable_by_key(|&i| (united[i as usize].a, united[i as usize].b, i));
+    let mut first: Option<usize> = None;
+    for at in order {
+        let at = at as usize;
+        match first {
+            Some(first) if (united[first].a, united[first].b) == (united[at].a, united[at].b) => {
+                united[first].edges += united[at].edges;
+                united[first].depth = united[first].depth.max(united[at].depth);
+                united[at].edges = 0;
+            }
+            _ => first = Some(at),
+        }
+    }
+    united.retain(|affinity| affinity.edges > 0);
+    united
 }
 
 struct Merger<'a> {

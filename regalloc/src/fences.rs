@@ -20,22 +20,29 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// Which opcodes of a module are `wgmma`, for [`run`](crate::run). The default knows none.
+/// Which opcodes of a module are `wgmma` and `mov`, for [`run`](crate::run). The default knows none.
 #[derive(Clone, Debug, Default)]
 pub struct Kinds {
-    /// By opcode; empty when the module has no products, so that nothing is looked up.
+    /// By opcode.
     kinds: Vec<Kind>,
+    /// Whether the module has products.
+    products: bool,
 }
 
 impl Kinds {
     /// Those of a module's opcodes.
     pub fn new(opcodes: &OpcodeTable) -> Kinds {
         let kinds: Vec<Kind> = opcodes.all().map(kind).collect();
-        if kinds.contains(&Kind::Product) { Kinds { kinds } } else { Kinds::default() }
+        Kinds { products: kinds.contains(&Kind::Product), kinds }
     }
 
     pub(crate) fn has_products(&self) -> bool {
-        !self.kinds.is_empty()
+        self.products
+    }
+
+    /// Whether an instruction is a `mov`.
+    pub(crate) fn is_move(&self, func: &Function, inst: Inst) -> bool {
+        matches!(func.insts[inst].op, Op::Ptx(_)) && self.kind(func, inst) == Kind::Move
     }
 
     pub(crate) fn kind(&self, func: &Function, inst: Inst) -> Kind {
@@ -62,7 +69,7 @@ fn kind(toks: &[Tok]) -> Kind {
 /// fences were made.
 pub fn order_moves(module: &mut Module) -> (u64, u64) {
     let kinds = Kinds::new(&module.opcodes);
-    if !kinds.kinds.contains(&Kind::Fence) {
+    if !kinds.products || !kinds.kinds.contains(&Kind::Fence) {
         return (0, 0);
     }
     let mut done = (0, 0);

@@ -7,6 +7,7 @@
 //!
 //! The steps, in order:
 //!
+//! 0. `constants`: a constant that many edges pass for one parameter is made once, before the ways part.
 //! 1. `prepare`: drop unreachable blocks, see through copies and through parameters of blocks with one predecessor.
 //!    `split`: copy what a loop carries for what reads it behind the loop, where the loop would end with two branches.
 //! 2. `liveness`: where each value is defined and used, and what is live at the end of each block. `in_flight` adds
@@ -41,6 +42,7 @@
 
 mod checker;
 mod coalesce;
+mod constants;
 mod fences;
 mod in_flight;
 mod liveness;
@@ -92,25 +94,31 @@ const CHECK_LIMIT: usize = 1_500;
 /// # Errors
 /// The function is not well formed; it is left in an unspecified state.
 pub fn run(func: &mut Function, kinds: &Kinds) -> Result<Stats, RegallocError> {
+    let cfg = Cfg::compute(func);
+    let depths = loop_depths(func, &cfg);
+    constants::share(func, &cfg, &depths, kinds);
     let original = (cfg!(debug_assertions) && func.insts.len() <= CHECK_LIMIT).then(|| func.clone());
-    let stats = assign(func, kinds)?;
+    let stats = assign(func, kinds, &cfg, &depths)?;
     if let Some(original) = original {
         check(&original, func)?;
     }
     Ok(stats)
 }
 
-/// [`run`] without the check.
-fn assign(func: &mut Function, kinds: &Kinds) -> Result<Stats, RegallocError> {
-    let cfg = Cfg::compute(func);
-    prepare::prepare(func, &cfg)?;
-    let depths = loop_depths(func, &cfg);
+/// [`run`] without the check, for a function whose constants are shared.
+fn assign(
+    func: &mut Function,
+    kinds: &Kinds,
+    cfg: &Cfg,
+    depths: &SecondaryMap<Block, u32>,
+) -> Result<Stats, RegallocError> {
+    prepare::prepare(func, cfg)?;
     if !kinds.has_products() {
-        split::split(func, &cfg, &depths);
+        split::split(func, cfg, depths);
     }
-    let liveness = liveness::Liveness::compute(func, &cfg, kinds);
-    let (classes, coalesced) = coalesce::coalesce(func, &cfg, &liveness, &depths);
-    let mut stats = rewrite::rewrite(func, &cfg, &liveness, classes);
+    let liveness = liveness::Liveness::compute(func, cfg, kinds);
+    let (classes, coalesced) = coalesce::coalesce(func, cfg, &liveness, depths);
+    let mut stats = rewrite::rewrite(func, cfg, &liveness, classes);
     stats.coalesced = coalesced;
     Ok(stats)
 }

@@ -409,3 +409,36 @@ fn a_move_of_what_the_branch_reads_stays_on_the_edge() {
     });
     assert_eq!((stats.moves, stats.edge_blocks), (1, 1));
 }
+
+#[test]
+fn constants_of_many_ways_are_made_once() {
+    // With three ways that bring it the constant is made before them, with two it is not.
+    for ways in [2, 3] {
+        let mut table = ptxc_targets::OpcodeTable::new();
+        let ops = Ops::new();
+        let mov = table.intern_text("mov.b32").expect("a known mnemonic");
+        let mut func = empty();
+        let entry = func.new_block();
+        let mut b = FunctionBuilder::new(&mut func);
+        b.switch_to(entry);
+        let index = define(&mut b, &ops, RegClass::B32);
+        let join = b.func.new_block();
+        let x = b.block_param(join, RegClass::B32);
+        let cases: Vec<_> = (0..ways + 1).map(|_| b.func.new_block()).collect();
+        let targets = cases.iter().map(|&case| b.target(case, &[])).collect();
+        b.terminate(Terminator::BrxIdx { index, uniform: false, targets });
+        for (i, &case) in cases.iter().enumerate() {
+            b.switch_to(case);
+            used(&mut b, &ops, index);
+            let v = b.vreg(RegClass::B32);
+            b.inst(mov).def(v).imm(if i < ways { 5 } else { 6 }).finish();
+            b.jump(join, &[v]);
+        }
+        b.switch_to(join);
+        used(&mut b, &ops, x);
+        b.terminate(Terminator::Exit);
+        run(&mut func, &Kinds::new(&table)).expect("it can be assigned");
+        let lengths: Vec<usize> = cases.iter().map(|&case| func.blocks[case].insts.len()).collect();
+        assert_eq!(lengths, if ways == 3 { [1, 1, 1, 2].to_vec() } else { vec![2; 3] });
+    }
+}
