@@ -57,6 +57,9 @@ enum Incoming {
     Value(VReg),
 }
 
+/// What an edge brings, and the index of the argument.
+type Way = (Incoming, usize);
+
 #[derive(Default)]
 struct Pass {
     edges: Vec<(Block, usize)>,
@@ -83,7 +86,7 @@ impl Pass {
     /// Shares what comes to the parameters of a block along `edges`; it is made at the end of the block `above`.
     fn params(&mut self, func: &mut Function, edges: std::ops::Range<usize>, above: Block) {
         let block = self.edges[edges.start].0;
-        let mut incoming: Vec<(Incoming, usize)> = Vec::with_capacity(edges.len());
+        let mut incoming: Vec<Way> = Vec::with_capacity(edges.len());
         for index in 0..func.blocks[block].params.len() {
             incoming.clear();
             for &(_, start) in &self.edges[edges.clone()] {
@@ -144,7 +147,7 @@ impl Pass {
 
 /// The constant that comes along most edges, if it is enough of them and nothing else comes along as many; with the
 /// edges. What is incoming is sorted.
-fn most_frequent(incoming: &[(Incoming, usize)]) -> Option<(Opcode, i64, &[(Incoming, usize)])> {
+fn most_frequent(incoming: &[Way]) -> Option<(Opcode, i64, &[Way])> {
     let runs = || incoming.chunk_by(|one, other| one.0 == other.0);
     let most = runs().max_by_key(|run| run.len())?;
     let Incoming::Constant(opcode, number) = most.first()?.0 else { return None };
