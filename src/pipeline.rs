@@ -36,6 +36,8 @@ const O2: &[&str] = &[
     "fold-constants",
     "merge-block-params",
     "infer-spaces",
+    "compute-ahead",
+    "simplify-control-flow",
     "choose-values",
     "tabulate-choices",
     "simplify-control-flow",

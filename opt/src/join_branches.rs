@@ -13,11 +13,11 @@
 use cranelift_entity::SecondaryMap;
 use ptxc_ir::loops::Loops;
 use ptxc_ir::{
-    Block, BlockCall, Cfg, DominatorTree, Effect, Extra, Flags, Function, FunctionBuilder, Inst, LoopHints, Opcode,
-    Type, Value,
+    Block, BlockCall, Cfg, DominatorTree, Extra, Flags, Function, FunctionBuilder, Inst, LoopHints, Opcode, Value,
 };
 use smallvec::SmallVec;
 
+use crate::cheap::cost_ahead;
 use crate::edit::resolve_all_uses;
 use crate::pass::Context;
 use crate::rules::Rule;
@@ -178,33 +178,10 @@ fn passes_same(func: &Function, inner: &BlockCall, between: &BlockCall, outer: &
 fn computed(func: &Function, block: Block, last: Inst) -> Option<usize> {
     let mut count = 0;
     for inst in func.layout.insts(block).take_while(|inst| *inst != last) {
-        count += cost(func, inst)?;
+        count += cost_ahead(func, inst)?;
         if count > MOST_COMPUTED {
             return None;
         }
     }
     Some(count)
-}
-
-/// Instructions of the machine that an operation takes; `None` for what is not executed ahead.
-fn cost(func: &Function, inst: Inst) -> Option<usize> {
-    use Opcode::*;
-    let data = &func.dfg.insts[inst];
-    if data.op.info().effect != Effect::Pure || func.dfg.num_results(inst) != 1 {
-        return None;
-    }
-    let operand = func.dfg.args(inst).first().map(|value| func.dfg.ty(*value))?;
-    let result = func.dfg.ty(func.dfg.result(inst, 0));
-    if operand.is_vector() || result.is_vector() || operand.bits() > 64 || result.bits() > 64 {
-        return None;
-    }
-    Some(match data.op {
-        // Predicates are combined by the comparison.
-        Xor if result == Type::I1 => 0,
-        Icmp | Fcmp | Fclass | Add | Sub | And | Or | Xor | Shl | Lshr | Ashr | Smin | Smax | Umin | Umax | Trunc
-        | Zext | Sext | Select | Fneg | Fabs | Ctpop => 1,
-        Mul if result.bits() <= 32 => 1,
-        Freeze | Bitcast | Ptrtoint => 0,
-        _ => return None,
-    })
 }

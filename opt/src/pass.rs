@@ -84,6 +84,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::join_branches,
     },
     Pass {
+        name: "compute-ahead",
+        summary: "computes before a branch what is cheap in one of its ways",
+        run: crate::compute_ahead,
+    },
+    Pass {
         name: "merge-block-params",
         summary: "replaces block parameters that receive the same value from everywhere",
         run: crate::merge_block_params,

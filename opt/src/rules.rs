@@ -253,6 +253,9 @@ rules! {
     BranchBoth "join.both" "Two conditions that both have to hold.";
     BranchEither "join.either" "Two conditions of which one has to hold.";
 
+    // What is cheap in one way of a branch (`compute_ahead.rs`).
+    ComputeAhead "ahead.computed" "Cheap operations in a way that is short without them.";
+
     // Pairs (`pack_scalars/`).
     PackVector "pack.vector" "Lanes that are put together are computed together.";
     PackCarried "pack.carried" "Two scalars that a loop carries are a pair.";
