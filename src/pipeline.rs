@@ -37,7 +37,6 @@ const O2: &[&str] = &[
     "merge-block-params",
     "infer-spaces",
     "compute-ahead",
-    "simplify-control-flow",
     "choose-values",
     "tabulate-choices",
     "simplify-control-flow",

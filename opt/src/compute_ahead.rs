@@ -1,8 +1,8 @@
 //! Computes before a branch what is cheap in a way that the branch may skip.
 //!
 //! What is left of such a way the assembler predicates, where it jumped over the whole; and what several ways compute alike,
-//! addresses above all, is then equal to what was computed before (`number-values`). A way with nothing left is a choice
-//! of values (`choose-values`).
+//! addresses above all, is then equal to what was computed before (`number-values`). A way with nothing left goes
+//! by `simplify-control-flow`, and its branch is a choice of values (`choose-values`).
 //!
 //! Nothing moves that has an effect, depends on other threads or is undefined for some operands. Where it was not executed
 //! before, its result may be poison, which nobody reads there; so flags stay. Nothing enters or leaves a loop: a way that is
@@ -18,6 +18,7 @@ use ptxc_ir::{Block, Cfg, Extra, Function, Inst, Value, ValueDef};
 use crate::cheap::cost_ahead;
 use crate::pass::Context;
 use crate::rules::Rule;
+use crate::simplify_control_flow::simplify_control_flow;
 
 /// Most instructions of the machine that are executed although their way is not taken.
 const MOST_COMPUTED: usize = 7;
@@ -30,7 +31,7 @@ pub fn compute_ahead(func: &mut Function, ctx: &Context<'_>) -> bool {
     // Each block is a way of one branch at most, so what was found is never asked for again.
     let mut found: EntitySet<Inst> = EntitySet::new();
     let mut moving: Vec<Inst> = Vec::new();
-    let mut changed = false;
+    let (mut changed, mut emptied) = (false, false);
     for block in cfg.rpo().iter().copied() {
         let Some(branch) = func.layout.last_inst(block) else { continue };
         let Extra::Branch { then, other, .. } = func.dfg.insts[branch].extra else { continue };
@@ -44,7 +45,11 @@ pub fn compute_ahead(func: &mut Function, ctx: &Context<'_>) -> bool {
             }
             ctx.note(branch, Rule::ComputeAhead);
             changed = true;
+            emptied |= is_empty(func, way);
         }
+    }
+    if emptied {
+        simplify_control_flow(func, ctx);
     }
     changed
 }
@@ -56,8 +61,12 @@ fn is_skipped(func: &Function, cfg: &Cfg, block: Block, way: Block, rest: Block)
     if way == rest || !only_from_here(way) {
         return false;
     }
-    let is_empty = || func.layout.first_inst(rest) == func.layout.last_inst(rest);
-    end == rest || (only_from_here(rest) && cfg.succs(rest) == [end] && is_empty())
+    end == rest || (only_from_here(rest) && cfg.succs(rest) == [end] && is_empty(func, rest))
+}
+
+/// Whether a block does nothing but lead elsewhere.
+fn is_empty(func: &Function, block: Block) -> bool {
+    func.layout.first_inst(block) == func.layout.last_inst(block)
 }
 
 /// Finds what of a block may be computed ahead, in its order: whether there is anything, and little enough, and little else.

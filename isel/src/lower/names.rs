@@ -75,10 +75,12 @@ impl Lower<'_> {
         if names.list.is_empty() {
             return;
         }
-        let places = Places::new(self.ir);
+        let single = self.func.layout.len() == 1;
+        let places = (!single).then(|| Places::new(self.ir));
         let mut by_block: Vec<(mir::Block, Named, bool)> = Vec::with_capacity(names.list.len());
         for named in names.list {
-            let Some(block) = places.of(&named.blocks) else { continue };
+            let nearest = places.as_ref().map_or(named.blocks.first().copied(), |places| places.of(&named.blocks));
+            let Some(block) = nearest else { continue };
             let is_read = named.blocks.contains(&block);
             if let Some(made) = self.blocks[block].expand() {
                 by_block.push((made, named, is_read));
