@@ -15,11 +15,11 @@ use crate::effects::is_function_of_operands;
 use crate::pass::Context;
 
 /// Flags that change the result. All others only make some results poison, and are intersected when merging.
-const VALUE_FLAGS: u32 = group::ROUND | group::FTZ | group::SAT | group::RELU;
+pub(crate) const VALUE_FLAGS: u32 = group::ROUND | group::FTZ | group::SAT | group::RELU;
 
 /// What an instruction computes.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+pub(crate) struct Key {
     op: Opcode,
     flags: u32,
     ty: Type,
@@ -83,7 +83,7 @@ fn number_block(func: &mut Function, table: &mut Table, block: Block) -> bool {
         if !is_function_of_operands(func, inst) {
             continue;
         }
-        let Some(key) = key(func, inst) else { continue };
+        let Some(key) = key(func, inst, |value| value) else { continue };
         if let Some(leader) = table.find_or_insert(key, inst) {
             merge_into(func, leader, inst);
             changed = true;
@@ -105,10 +105,10 @@ fn merge_into(func: &mut Function, leader: Inst, inst: Inst) {
     func.layout.remove_inst(inst);
 }
 
-/// Describes an instruction, operands of commutative operations in a fixed order.
-fn key(func: &Function, inst: Inst) -> Option<Key> {
+/// Describes an instruction, operands by what stands for them, those of commutative operations in a fixed order.
+pub(crate) fn key(func: &Function, inst: Inst, number: impl Fn(Value) -> Value) -> Option<Key> {
     let data = &func.dfg.insts[inst];
-    let mut args: SmallVec<[Value; 4]> = SmallVec::from_slice(func.dfg.args(inst));
+    let mut args: SmallVec<[Value; 4]> = func.dfg.args(inst).iter().map(|arg| number(*arg)).collect();
     let mut extra = match data.extra {
         Extra::None => ExtraKey::None,
         Extra::IntCC(cc) => ExtraKey::Number(cc as u64),

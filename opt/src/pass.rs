@@ -90,7 +90,7 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "merge-block-params",
-        summary: "replaces block parameters that receive the same value from everywhere",
+        summary: "replaces block parameters that receive the same value from everywhere, or always hold what another one does",
         run: crate::merge_block_params,
     },
     Pass {

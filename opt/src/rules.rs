@@ -246,6 +246,9 @@ rules! {
     ChooseMasked "choose.masked" "A value masked by copies of a flag.";
     ChooseBits "choose.bits" "Constants that are bits of one.";
 
+    // Parameters of blocks (`merge_block_params/`).
+    ParamsAlike "params.alike" "Two parameters that begin alike and change alike.";
+
     // Generic pointers (`infer_spaces/`).
     SpaceInferred "space.inferred" "An access through a generic pointer into one space.";
 

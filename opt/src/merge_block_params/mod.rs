@@ -1,5 +1,5 @@
 //! Replaces a block parameter that receives one and the same value on every edge (or itself, around a loop) by that
-//! value.
+//! value, and parameters of one block that always hold the same value by one of them ([`alike`]).
 //!
 //! The value dominates the block because it dominates every predecessor. Replacing one parameter can make another one
 //! redundant; in layout order one round settles most of them, and a fixed number of rounds bounds the time.
@@ -8,10 +8,13 @@
 //! all others, is that value. One that receives what another parameter of the block does on all others is the other: a
 //! loop left by two ways has two sets of its results otherwise, of which one says nothing on one way.
 
+mod alike;
+
 use ptxc_ir::{Block, Cfg, ConstData, DominatorTree, Function, Value, ValueDef, ValueList};
 
 use crate::edit::{KeptParams, drop_params, incoming_arguments, resolve_all_uses};
 use crate::pass::Context;
+use crate::rules::Rule;
 
 /// Rounds over all parameters. Each is linear; what a later round would find is left to the next run of the pass.
 const ROUNDS: usize = 3;
@@ -20,7 +23,36 @@ const ROUNDS: usize = 3;
 const COMPARED: usize = 32;
 
 /// The pass.
-pub fn merge_block_params(func: &mut Function, _ctx: &Context<'_>) -> bool {
+pub fn merge_block_params(func: &mut Function, ctx: &Context<'_>) -> bool {
+    let same = merge_same(func);
+    let alike = merge_alike(func, ctx);
+    same || alike
+}
+
+/// Replaces parameters that are equal to another one of their block.
+fn merge_alike(func: &mut Function, ctx: &Context<'_>) -> bool {
+    resolve_all_uses(func);
+    let incoming = incoming_arguments(func);
+    let pairs = alike::find(func, &incoming);
+    let mut kept = KeptParams::new();
+    for (param, first) in &pairs {
+        let ValueDef::Param(block, index) = func.dfg.def(*param) else { continue };
+        let count = func.dfg.block_params(block).len();
+        kept[block].get_or_insert_with(|| vec![true; count])[usize::from(index)] = false;
+        func.dfg.alias(*param, *first);
+        if let Some(inst) = func.layout.first_inst(block) {
+            ctx.note(inst, Rule::ParamsAlike);
+        }
+    }
+    if !pairs.is_empty() {
+        drop_params(func, &kept);
+        resolve_all_uses(func);
+    }
+    !pairs.is_empty()
+}
+
+/// Replaces parameters that receive one value only.
+fn merge_same(func: &mut Function) -> bool {
     let incoming = incoming_arguments(func);
     let entry = func.layout.entry();
     let blocks: Vec<Block> = func.layout.blocks().filter(|block| Some(*block) != entry).collect();
