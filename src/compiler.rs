@@ -550,7 +550,8 @@ impl<'a> Session<'a> {
     fn select(&mut self, module: &Module) -> Result<ptxc_mir::Module, Stop> {
         let target = self.options.target;
         let locations = self.options.debug_info != DebugInfo::None || self.options.remarks;
-        let options = ptxc_isel::Options { locations, ptx_version: self.options.ptx_version };
+        let separate_stack = self.options.opt_level == OptLevel::O0;
+        let options = ptxc_isel::Options { locations, ptx_version: self.options.ptx_version, separate_stack };
         let mut remarks = self.options.remarks.then(Vec::new);
         let select = || ptxc_isel::select_with_remarks(module, target, &options, remarks.as_mut());
         let result = self.step(pipeline::SELECT, select)?;

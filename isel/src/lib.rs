@@ -25,4 +25,6 @@ pub struct Options {
     pub locations: bool,
     /// The newest version of PTX that may be written; `None`: every one.
     pub ptx_version: Option<ptxc_targets::PtxVersion>,
+    /// Give every stack object memory of its own, for debuggers.
+    pub separate_stack: bool,
 }

@@ -84,6 +84,8 @@ patterns! {
     AddressOffset "address.offset" "src/lower/address.rs" "A register and a constant in the brackets.";
     AddressSymbol "address.symbol" "src/lower/address.rs" "A variable, and a constant, in the brackets.";
     AddressStack "address.stack" "src/lower/address.rs" "A place of the frame in the brackets.";
+    AddressStackOffset "address.stack_offset" "src/lower/frame.rs" "The offset of an object in the frame is added by the accesses behind an index.";
+    StackShared "stack.shared" "src/lower/frame.rs" "Objects of the stack that are never alive together lie in one place.";
     AddressParameter "address.parameter" "src/lower/address.rs" "A place of a parameter in the brackets.";
     AddressSpace "address.space" "src/lower/address.rs" "A cast to generic addresses that the access does without.";
     IndexWide "index.wide" "src/lower/address.rs" "An index of 32 bits is extended by the product that scales it.";

@@ -46,6 +46,12 @@ impl Lower<'_> {
         let mut address = Address { base: Base::Value(at), offset: 0, space };
         for _ in 0..MAX_STEPS {
             address.base = Base::Value(at);
+            if let Some(offset) = self.displaced.get(&at) {
+                return match add_offset(address.offset, *offset) {
+                    Some(offset) => Address { offset, ..address },
+                    None => Address { base: Base::Value(self.ir.dfg.resolve(ptr)), offset: 0, space },
+                };
+            }
             if let Some(index) = self.byval_params.get(&at) {
                 address.base = Base::Param(*index);
                 return address;
@@ -85,6 +91,9 @@ impl Lower<'_> {
             }
             at = self.arg(inst, 0);
         }
+        if self.displaced.contains_key(&at) {
+            return Address { base: Base::Value(self.ir.dfg.resolve(ptr)), offset: 0, space };
+        }
         address.base = Base::Value(at);
         address
     }
@@ -100,6 +109,13 @@ impl Lower<'_> {
     /// Type of argument `index`.
     pub(super) fn arg_type(&self, inst: Inst, index: usize) -> Type {
         self.ir.dfg.args(inst).get(index).map_or(Type::INVALID, |v| self.ir.dfg.ty(*v))
+    }
+
+    /// The constant bytes that a `gep` with variable indices adds.
+    pub(super) fn variable_step(&self, gep: Inst) -> Option<i64> {
+        let mut terms: SmallVec<[Term; 4]> = SmallVec::new();
+        let constant = self.step_over(gep, &mut terms)?;
+        (!terms.is_empty()).then_some(constant)
     }
 
     /// The bytes a `gep` adds when all its indices are constants.
@@ -272,7 +288,10 @@ impl Lower<'_> {
             address = Address { base: Base::Value(base), offset: 0, space: Space::Generic };
         }
         let mut rest = constant;
-        if let Some(offset) = add_offset(address.offset, constant) {
+        if self.displaced.contains_key(&result) {
+            self.note(Pattern::AddressStackOffset);
+            (address.offset, rest) = (0, 0);
+        } else if let Some(offset) = add_offset(address.offset, constant) {
             address.offset = offset;
             rest = 0;
         }

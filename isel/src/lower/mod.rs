@@ -15,6 +15,7 @@ mod bundles;
 mod calls;
 mod chunks;
 mod control;
+mod frame;
 mod guards;
 mod isle;
 mod memory;
@@ -129,6 +130,8 @@ pub(crate) struct Lower<'a> {
     frame: FxHashMap<Inst, u32>,
     /// Addresses that are names, in registers.
     names: names::Names,
+    /// Addresses of variable places in the frame whose registers lack so many bytes, which accesses add.
+    displaced: FxHashMap<Value, i64>,
     /// What pointers point into.
     objects: objects::Objects,
     /// What is known of the memory that the next instruction with an address accesses.
@@ -188,6 +191,7 @@ impl<'a> Lower<'a> {
             wide_loads: FxHashMap::default(),
             frame: FxHashMap::default(),
             names: names::Names::default(),
+            displaced: FxHashMap::default(),
             objects: objects::Objects::default(),
             memory: None,
             byval_params: FxHashMap::default(),
@@ -207,7 +211,7 @@ impl<'a> Lower<'a> {
         let postorder = self.postorder(entry);
         self.count_uses(&postorder);
         self.make_blocks(entry, &postorder);
-        self.lay_out_frame(entry);
+        self.lay_out_frame(entry, &postorder);
         self.find_byval_params(entry);
         self.find_objects(entry, &postorder);
         for block in postorder {
@@ -282,31 +286,6 @@ impl<'a> Lower<'a> {
                 }
             }
         }
-    }
-
-    /// Gives every `alloca` of the entry block its place in the frame. Others allocate when they are executed.
-    fn lay_out_frame(&mut self, entry: Block) {
-        let (mut size, mut max_align) = (0u64, 1u64);
-        for inst in self.ir.layout.insts(entry) {
-            let Some((bytes, align)) = self.alloca_size(inst) else { continue };
-            let at = size.checked_next_multiple_of(align).unwrap_or(u64::MAX);
-            let end = at.saturating_add(bytes);
-            if end > i32::MAX as u64 {
-                self.error(inst, "the stack frame is larger than 2 GiB");
-                continue;
-            }
-            self.frame.insert(inst, at as u32);
-            size = end;
-            max_align = max_align.max(align);
-        }
-        self.func.depot = mir::Depot { size, align: max_align as u32 };
-    }
-
-    /// Bytes and alignment of what an `alloca` allocates; an empty object takes a byte, to have an address.
-    fn alloca_size(&self, inst: Inst) -> Option<(u64, u64)> {
-        let Extra::Alloca { ty, count, align } = self.ir.dfg.insts[inst].extra else { return None };
-        let layout = self.env.module.layout_of(ty);
-        Some((layout.size.saturating_mul(u64::from(count)).max(1), u64::from(align).max(layout.align)))
     }
 
     fn block(&mut self, block: Block, is_entry: bool) {
