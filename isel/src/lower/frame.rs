@@ -10,7 +10,7 @@
 //! So accesses of several objects by one index have one address.
 
 use cranelift_entity::SecondaryMap;
-use ptxc_ir::{Block, Extra, Inst, Opcode, Value};
+use ptxc_ir::{Block, Extra, Inst, Opcode, Space, Type, Value};
 use ptxc_mir as mir;
 use rustc_hash::FxHashMap;
 
@@ -128,7 +128,8 @@ impl Lower<'_> {
     /// The bytes from the frame's beginning to the object that a `gep` steps through by a variable index, and its constant part.
     fn variable_offset(&self, gep: Inst) -> Option<i64> {
         let address = self.address(self.arg(gep, 0));
-        if address.base != Base::Depot || !self.ty(self.ir.dfg.first_result(gep)?).is_ptr() {
+        // Of a generic pointer the frame's beginning in local memory is not the base.
+        if address.base != Base::Depot || self.ty(self.ir.dfg.first_result(gep)?) != Type::ptr(Space::Local) {
             return None;
         }
         let constant = self.variable_step(gep)?;
