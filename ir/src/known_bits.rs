@@ -159,6 +159,10 @@ impl KnownBits {
                 Some(by) => shifted(data.op, a, by as u32, width),
                 None => unknown,
             },
+            Fshl | Fshr => match of(2).value() {
+                Some(by) => funnel(data.op, a, b, (by % u64::from(width)) as u32, width),
+                None => unknown,
+            },
             Udiv if b.least() > 0 => Bits::at_most(a.most() / b.least()),
             Urem if b.most() > 0 => Bits::at_most((b.most() - 1).min(a.most())),
             Umin => Bits::at_most(a.most().min(b.most())),
@@ -206,6 +210,18 @@ fn shifted(op: Opcode, a: Bits, by: u32, width: u32) -> Bits {
             Bits { zeros: (wide.zeros as i64 >> by) as u64, ones: (wide.ones as i64 >> by) as u64 }
         }
     }
+}
+
+/// A pair shifted by an amount below the width.
+fn funnel(op: Opcode, a: Bits, b: Bits, by: u32, width: u32) -> Bits {
+    let left = match (op, by) {
+        (Opcode::Fshl, 0) => return a,
+        (_, 0) => return b,
+        (Opcode::Fshl, _) => by,
+        _ => width - by,
+    };
+    let (a, b) = (shifted(Opcode::Shl, a, left, width), shifted(Opcode::Lshr, b, width - left, width));
+    Bits { zeros: a.zeros & b.zeros, ones: a.ones | b.ones }
 }
 
 /// Ranges of special registers (PTX ISA, chapter 10), narrowed by the block size that the function promises.

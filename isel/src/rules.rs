@@ -65,6 +65,7 @@ patterns! {
     Dp4aUnsigned "dp4a.unsigned" "src/lower/network/emit.rs" "Sums of products of unsigned bytes.";
     Dp4aSigned "dp4a.signed" "src/lower/network/emit.rs" "Sums of products of signed bytes.";
     Dp4aMixed "dp4a.mixed" "src/lower/network/emit.rs" "Sums of products of signed and unsigned bytes.";
+    Dp4aBytes "dp4a.bytes" "src/lower/network/emit.rs" "Sums of bytes, as of products with one.";
     Dp2aUnsigned "dp2a.unsigned" "src/lower/network/emit.rs" "Sums of products of unsigned halves and bytes.";
     Dp2aSigned "dp2a.signed" "src/lower/network/emit.rs" "Sums of products of signed halves and bytes.";
     Dp2aMixed "dp2a.mixed" "src/lower/network/emit.rs" "Sums of products of halves and bytes of which one is signed.";

@@ -103,8 +103,10 @@ rules! {
     SelectOnesZero "combine.select_ones_zero" "A choice of all ones and zero is a signed extension.";
     SelectExtreme "combine.select_extreme" "A choice of what is compared is a minimum or maximum.";
     SelectExtremeSwapped "combine.select_extreme_swapped" "The same, the other way around.";
+    SelectExtremeLanes "combine.select_extreme_lanes" "The same of vectors, lane by lane.";
     NegatedCompare "combine.negated_compare" "A negated comparison.";
     ExtendedSign "combine.extended_sign" "An extended test of the sign is a shift.";
+    ExtendedSignLanes "combine.extended_sign_lanes" "The same of every lane of a vector.";
     TestedBitMask "combine.tested_bit_mask" "A bit field that is moved to be tested.";
     TestedBitShift "combine.tested_bit_shift" "A bit at a variable place, tested.";
     JoinTests "combine.join_tests" "Two values tested for the same.";
@@ -168,6 +170,8 @@ rules! {
     AbsSelect "combine.abs_select" "A choice between a number and its negation by the sign.";
     AbsSign "combine.abs_sign" "A number changed by the copies of its sign.";
     GuardedCount "combine.guarded_count" "A count of zeros that guards against zero.";
+    GuardedPlace "combine.guarded_place" "The place of the highest bit that guards against zero.";
+    PackedConversions "combine.packed_conversions" "Two numbers as halves whose bits are put together.";
     SaturatedDifference "combine.saturated_difference" "A difference that stays at zero.";
     SaturatedSum "combine.saturated_sum" "A sum that stays at the largest number.";
     SignedAverage "combine.signed_average" "Half of a sum computed in twice the width.";
@@ -192,6 +196,15 @@ rules! {
     FloorRemainderTwice "combine.floor_remainder_twice" "A remainder made positive by another one.";
     FloorQuotient "combine.floor_quotient" "A quotient by a power of two, rounded down.";
     RotateShifts "combine.rotate_shifts" "Two shifts that are a rotation.";
+    RotateShifts64 "combine.rotate_shifts64" "The same of 64 bits.";
+    FunnelShifts64 "combine.funnel_shifts64" "Two shifts that move a pair of 64 bits.";
+    SwapShifts "combine.swap_shifts" "The two bytes of 16 bits exchanged by shifts.";
+    RotateProduct "combine.rotate_product" "A product and its copy, moved, that are a rotation.";
+    RotateVariable64 "combine.rotate_variable64" "A rotation of 64 bits by masked amounts.";
+    FunnelLeft64 "combine.funnel_left64" "A pair of 64 bits moved left by an amount.";
+    FunnelRight64 "combine.funnel_right64" "The same to the right.";
+    FunnelLeftSafe "combine.funnel_left_safe" "Shifts that move a pair to the left, by zero too.";
+    FunnelRightSafe "combine.funnel_right_safe" "The same to the right.";
     NegatedBit "combine.negated_bit" "The lowest bit negated is copies of it.";
     SignTimes "combine.sign_times" "The highest bit times a constant is a mask.";
     ShiftedSum "combine.shifted_sum" "A sum with a constant that is shifted up.";

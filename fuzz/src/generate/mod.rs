@@ -21,6 +21,7 @@ mod narrowing;
 mod patterns;
 mod pointers;
 mod rounding;
+mod spelled;
 mod statements;
 mod threads;
 mod vectors;

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use ptxc_ir::{ConstData, Inst, IntCC, Opcode, Type, Value};
+use ptxc_ir::{ConstData, Inst, IntCC, Opcode, TargetOp, TargetOperand, Type, Value};
 use ptxc_targets::tok;
 use smallvec::SmallVec;
 
@@ -267,8 +267,15 @@ impl Context<'_> {
             let result = (0..4).fold(0, |acc, i| acc | byte(i) << (8 * i));
             return self.bits(Type::I32, result);
         }
-        let selector = self.imm(Type::I32, selector);
-        self.target_op(&[tok::PRMT, tok::B32], &[a, b, selector], Type::I32)
+        let operands = vec![
+            TargetOperand::Result(0),
+            TargetOperand::Arg(0),
+            TargetOperand::Arg(1),
+            TargetOperand::Imm(selector),
+        ];
+        let op = TargetOp::Known { toks: SmallVec::from_slice(&[tok::PRMT, tok::B32]), guard: None, operands };
+        let inst = self.builder().target(op, &[a, b], &[Type::I32]);
+        self.func.dfg.result(inst, 0)
     }
 
     fn join_by_shifts(&mut self, pieces: &[Atom], bits: u32) -> Value {

@@ -392,6 +392,22 @@ impl generated::rules::Context for Lower<'_> {
         self.flags(inst).contains(Flags::NSW)
     }
 
+    fn no_unsigned_wrap(&mut self, inst: Inst) -> bool {
+        self.flags(inst).contains(Flags::NUW)
+    }
+
+    fn without_sign(&mut self, inst: Inst) -> Option<Value> {
+        Lower::without_sign(self, inst)
+    }
+
+    fn extended_shift_s32(&mut self, inst: Inst) -> Option<(Value, i64)> {
+        self.extended_shift(inst, Opcode::Sext)
+    }
+
+    fn extended_shift_u32(&mut self, inst: Inst) -> Option<(Value, i64)> {
+        self.extended_shift(inst, Opcode::Zext)
+    }
+
     fn difference(&mut self, inst: Inst) -> Option<(bool, Value, Value)> {
         self.absolute_difference(inst)
     }

@@ -339,6 +339,7 @@ impl<'a> Lower<'a> {
             },
             Effect::Other => data.op != Opcode::Alloca,
             Effect::Table if data.op == Opcode::Asm => !data.flags.contains(ptxc_ir::Flags::PURE),
+            Effect::Table if data.op == Opcode::Target => self.permutation(inst).is_none(),
             _ => true,
         };
         has_effect || self.wide_loads.contains_key(&inst) || self.ir.dfg.results(inst).any(|v| self.is_assigned(v))
@@ -356,6 +357,7 @@ impl<'a> Lower<'a> {
             Gep | Alloca | Addrspacecast => self.address_value(inst),
             Call | CallIndirect => self.call(inst),
             Vector | Extract | Insert | Shuffle | Splat | Bitcast => self.bundle(inst),
+            Target if self.planned(inst) => {}
             Target => self.target_op(inst),
             Asm => self.opaque_asm(inst),
             Assume => {}

@@ -137,8 +137,13 @@ impl Lower<'_> {
             .is_some_and(|inst| self.const_i64(self.arg(inst, 0)) == Some(from) && self.arg(inst, 1) == amount)
     }
 
-    /// The n of `(1 << n) - 1` or `~(-1 << n)`.
+    /// The n of `(1 << n) - 1`, `~(-1 << n)` or `-1 >> (32 - n)`. No zero bits and all of them are undefined in one or the other.
     pub(super) fn mask_of_low_bits(&self, inst: Inst) -> Option<Value> {
+        if self.is_op(inst, Opcode::Lshr) {
+            let rest = self.behind(self.arg(inst, 1), Opcode::Sub)?;
+            let ones = self.const_i64(self.arg(inst, 0)) == Some(-1);
+            return (ones && self.const_i64(self.arg(rest, 0)) == Some(32)).then(|| self.arg(rest, 1));
+        }
         let base = if self.is_op(inst, Opcode::Add) {
             1
         } else if self.is_op(inst, Opcode::Xor) {
@@ -152,6 +157,31 @@ impl Lower<'_> {
         let shift = self.only_for_this(self.arg(inst, 0), Opcode::Shl)?;
         let variable = self.const_i64(self.arg(shift, 1)).is_none();
         (variable && self.const_i64(self.arg(shift, 0)) == Some(base)).then(|| self.arg(shift, 1))
+    }
+
+    /// The a of `a ^ (a >> 31)`: the bits that differ from the sign.
+    pub(super) fn without_sign(&self, inst: Inst) -> Option<Value> {
+        if !self.is_op(inst, Opcode::Xor) {
+            return None;
+        }
+        let (x, y) = (self.arg(inst, 0), self.arg(inst, 1));
+        [(x, y), (y, x)].into_iter().find_map(|(a, copies)| {
+            let shift = self.only_for_this(copies, Opcode::Ashr)?;
+            (self.arg(shift, 0) == a && self.const_i64(self.arg(shift, 1)) == Some(31)).then_some(a)
+        })
+    }
+
+    /// The word and the factor behind an extended shift that loses nothing, or nothing signed: `a << n` as a product.
+    pub(super) fn extended_shift(&self, inst: Inst, extension: Opcode) -> Option<(Value, i64)> {
+        let data = &self.ir.dfg.insts[inst];
+        if data.op != extension || data.ty != Type::I64 {
+            return None;
+        }
+        let shift = self.only_for_this(self.arg(inst, 0), Opcode::Shl)?;
+        // The factor of a signed product is positive.
+        let (kept, most) = if extension == Opcode::Sext { (Flags::NSW, 30) } else { (Flags::NUW, 31) };
+        let by = self.const_i64(self.arg(shift, 1)).filter(|by| (0..=most).contains(by))?;
+        self.ir.dfg.insts[shift].flags.contains(kept).then(|| (self.arg(shift, 0), 1 << by))
     }
 
     /// The a and n of `(a << (32 - n)) >> (32 - n)`.

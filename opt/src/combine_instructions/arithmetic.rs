@@ -75,13 +75,48 @@ fn guarded_count(func: &mut Function, inst: Inst, (cc, x, y): (IntCC, Value, Val
         IntCC::Ne => (b, a),
         _ => return None,
     };
-    if constant(func, y) != Some(0) || constant(func, at_zero) != Some(u64::from(width)) {
+    if constant(func, y) != Some(0) {
+        return None;
+    }
+    if let Some(found) = guarded_place(func, inst, x, constant(func, at_zero)?, otherwise, width) {
+        return Some(found);
+    }
+    if constant(func, at_zero) != Some(u64::from(width)) {
         return None;
     }
     let count = func.dfg.def_inst(otherwise)?;
     let op = func.dfg.insts[count].op;
     let counts = matches!(op, Opcode::Ctlz | Opcode::Cttz) && func.dfg.resolve(func.dfg.args(count)[0]) == x;
     counts.then(|| (Rule::GuardedCount, before(func, inst).unary(op, x)))
+}
+
+/// The place of the highest bit, or what is one less than the lowest place where there is none: what the count of leading zeros
+/// says by itself. Of 64 bits the count costs as much as the choice.
+fn guarded_place(
+    func: &mut Function,
+    inst: Inst,
+    x: Value,
+    at_zero: u64,
+    otherwise: Value,
+    width: u32,
+) -> Option<Found> {
+    if width != 32 || at_zero != mask(width) {
+        return None;
+    }
+    let last = u64::from(width - 1);
+    // Inverting the bits of a count below the width is a difference.
+    let count = match pair(func, otherwise, Opcode::Sub) {
+        Some((from, count)) => Some(count).filter(|_| constant(func, from) == Some(last)),
+        None => pair(func, otherwise, Opcode::Xor).filter(|(_, by)| constant(func, *by) == Some(last)).map(|(n, _)| n),
+    }?;
+    if *made_by(func, count, Opcode::Ctlz)?.first()? != x {
+        return None;
+    }
+    let ty = func.dfg.ty(x);
+    let mut builder = before(func, inst);
+    let count = builder.unary(Opcode::Ctlz, x);
+    let last = builder.bits(ty, last.into());
+    Some((Rule::GuardedPlace, builder.binary(Opcode::Sub, last, count)))
 }
 
 /// Sums that stay at the largest number, differences that stay at zero.

@@ -32,7 +32,7 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, known: &KnownBits, inst:
     let &[a, b] = func.dfg.args(inst) else { return None };
     let (op, flags) = (func.dfg.insts[inst].op, func.dfg.insts[inst].flags);
     let width = int_width(func.dfg.ty(a))?;
-    if let Some(found) = rotated(func, inst, op, a, b, width).or_else(|| bit_copies(func, inst, op, a, b, width)) {
+    if let Some(found) = super::rotations::rewrite(func, inst).or_else(|| bit_copies(func, inst, op, a, b, width)) {
         return Some(found);
     }
     match op {
@@ -65,28 +65,6 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, known: &KnownBits, inst:
             .or_else(|| shifted_sum(func, uses, inst, a, b)),
         _ => None,
     }
-}
-
-/// `(x << n) | (x >> (width - n))`: a rotation, which logic around it does not take apart.
-fn rotated(func: &mut Function, inst: Inst, op: Opcode, a: Value, b: Value, width: u32) -> Option<Found> {
-    if !matches!(op, Opcode::Or | Opcode::Xor | Opcode::Add) || width != 32 {
-        return None;
-    }
-    let shifted = |value: Value, op: Opcode| match made_by(func, value, op)?[..] {
-        [x, by] => Some((x, constant(func, by)?)),
-        _ => None,
-    };
-    let (x, left, right) = [(a, b), (b, a)].into_iter().find_map(|(up, down)| {
-        let ((x, left), (y, right)) = (shifted(up, Opcode::Shl)?, shifted(down, Opcode::Lshr)?);
-        (x == y).then_some((x, left, right))
-    })?;
-    if left == 0 || right == 0 || left + right != u64::from(width) {
-        return None;
-    }
-    let ty = func.dfg.ty(x);
-    let mut builder = before(func, inst);
-    let by = builder.bits(ty, left.into());
-    Some((RotateShifts, builder.ternary(Opcode::Fshl, Flags::EMPTY, x, x, by)))
 }
 
 /// Copies of a bit: the lowest one negated, and the highest one by a constant, which is a mask.

@@ -101,6 +101,9 @@ fn comparison(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Foun
 fn choice(func: &mut Function, inst: Inst) -> Option<Found> {
     let &[c, a, b] = func.dfg.args(inst) else { return None };
     let ty = func.dfg.ty(a);
+    if ty.is_vector() && ty.scalar().is_int() && func.dfg.ty(c).is_vector() {
+        return extreme(func, inst).map(|(_, value)| (Rule::SelectExtremeLanes, value));
+    }
     let width = int_width(ty)?;
     if func.dfg.ty(c) != Type::I1 {
         return None;
@@ -122,6 +125,13 @@ fn choice(func: &mut Function, inst: Inst) -> Option<Found> {
             _ => {}
         }
     }
+    extreme(func, inst)
+}
+
+/// A choice of what is compared is a minimum or maximum, of vectors lane by lane.
+fn extreme(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[c, a, b] = func.dfg.args(inst) else { return None };
+    let (a, b) = (func.dfg.resolve(a), func.dfg.resolve(b));
     let (cc, x, y) = compared(func, c)?;
     let op = |larger: bool, signed: bool| match (larger, signed) {
         (true, true) => Opcode::Smax,
@@ -136,7 +146,7 @@ fn choice(func: &mut Function, inst: Inst) -> Option<Found> {
         IntCC::Slt | IntCC::Sle => (false, true),
         IntCC::Eq | IntCC::Ne => return None,
     };
-    if width < 8 {
+    if func.dfg.ty(a).scalar_bits() < 8 {
         return None;
     }
     if (a, b) == (x, y) {
@@ -164,14 +174,16 @@ fn extended_sign(func: &mut Function, inst: Inst) -> Option<Found> {
     let op = func.dfg.insts[inst].op;
     let ty = func.dfg.ty(func.dfg.first_result(inst)?);
     let (cc, x, y) = compared(func, c)?;
-    if cc != IntCC::Slt || constant(func, y) != Some(0) || func.dfg.ty(x) != ty {
+    // Constants of vectors are splats; equal ones are one value.
+    if cc != IntCC::Slt || !ty.scalar().is_int() || func.dfg.ty(x) != ty || y != func.dfg.bits(ty, 0) {
         return None;
     }
-    let width = int_width(ty)?;
+    let width = int_width(ty.scalar())?;
     let shift = if op == Opcode::Sext { Opcode::Ashr } else { Opcode::Lshr };
+    let rule = if ty.is_vector() { Rule::ExtendedSignLanes } else { Rule::ExtendedSign };
     let mut builder = before(func, inst);
     let by = builder.bits(ty, u128::from(width - 1));
-    Some((Rule::ExtendedSign, builder.binary(shift, x, by)))
+    Some((rule, builder.binary(shift, x, by)))
 }
 
 /// A bit that is moved to be tested: the mask moves instead. `(x >> c) & m` is zero when `x & (m << c)` is; of a bit at a

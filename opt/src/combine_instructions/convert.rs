@@ -13,6 +13,9 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
     if matches!(op, Opcode::Uitofp | Opcode::Sitofp) {
         return number_of_flag(func, inst);
     }
+    if matches!(op, Opcode::Or | Opcode::Xor | Opcode::Add) {
+        return packed_conversions(func, inst);
+    }
     if !matches!(op, Opcode::Zext | Opcode::Sext | Opcode::Trunc) {
         return None;
     }
@@ -58,6 +61,34 @@ pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Opt
         };
     }
     None
+}
+
+/// Two numbers that become halves whose bits are put together in a word: a pair, which is converted at once where the target does.
+fn packed_conversions(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    if func.dfg.ty(a) != Type::I32 {
+        return None;
+    }
+    let only = |value: Value, op: Opcode| made_by(func, value, op)?.first().copied();
+    let half = |value: Value| {
+        let half = only(only(value, Opcode::Zext)?, Opcode::Bitcast)?;
+        let converted = func.dfg.def_inst(half).filter(|inst| func.dfg.insts[*inst].op == Opcode::Fptrunc)?;
+        let from = func.dfg.ty(*func.dfg.args(converted).first()?);
+        let is_half = matches!(func.dfg.ty(half), Type::F16 | Type::BF16) && from == Type::F32;
+        is_half.then(|| (half, func.dfg.ty(half), func.dfg.insts[converted].flags))
+    };
+    let upper = |value: Value| match made_by(func, value, Opcode::Shl)?[..] {
+        [up, by] if func.dfg.as_bits(by) == Some(16) => half(up),
+        _ => None,
+    };
+    let (a, b) = (func.dfg.resolve(a), func.dfg.resolve(b));
+    let ((low, ty, flags), high) = [(a, b), (b, a)].into_iter().find_map(|(x, y)| Some((half(x)?, upper(y)?)))?;
+    if (ty, flags) != (high.1, high.2) {
+        return None;
+    }
+    let mut builder = before(func, inst);
+    let pair = builder.vector(ty.with_lanes(2), &[low, high.0]);
+    Some((PackedConversions, builder.convert(Opcode::Bitcast, pair, Type::I32)))
 }
 
 /// A value in another width, extended as `op` does where that is wider.

@@ -22,6 +22,7 @@ mod limits;
 mod magnitudes;
 mod ranges;
 mod remainders;
+mod rotations;
 
 use cranelift_entity::SecondaryMap;
 use ptxc_ir::{

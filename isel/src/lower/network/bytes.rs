@@ -33,6 +33,14 @@ impl Byte {
             Byte::Of(word, _) | Byte::Sign(word, _) => Some(word),
         }
     }
+
+    /// Eight copies of its sign.
+    fn sign(self) -> Byte {
+        match self {
+            Byte::Of(word, at) => Byte::Sign(word, at),
+            other => other,
+        }
+    }
 }
 
 /// The bytes of a value, low first; one of up to 64 bits has as many as it is wide.
@@ -115,11 +123,18 @@ impl Bytes {
 
     /// The sign of the whole.
     fn sign(&self) -> Byte {
-        match self.as_slice().last() {
-            Some(Byte::Of(word, byte)) => Byte::Sign(*word, *byte),
-            Some(other) => *other,
-            None => Byte::Zero,
-        }
+        self.as_slice().last().map_or(Byte::Zero, |top| top.sign())
+    }
+
+    /// What `prmt` makes of two words.
+    pub fn permuted(a: &Bytes, b: &Bytes, selector: u16) -> Bytes {
+        Bytes::from_fn(4, |i| {
+            let nibble = usize::from(selector >> (4 * i) & 15);
+            let from = if nibble & 4 == 0 { a } else { b };
+            let byte = from.bytes[nibble & 3];
+            // The upper bit asks for copies of the sign.
+            if nibble & 8 == 0 { byte } else { byte.sign() }
+        })
     }
 
     /// The lower bytes.

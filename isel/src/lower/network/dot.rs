@@ -1,4 +1,4 @@
-//! Sums of products of bytes as `dp4a`, of halves and bytes as `dp2a` (PTX ISA 9.7.1), and of absolute differences of bytes
+//! Sums of products of bytes and of bytes as `dp4a`, of halves and bytes as `dp2a` (PTX ISA 9.7.1), and of absolute differences of bytes
 //! as `vabsdiff4` (9.7.20), in whatever order they are added.
 
 use ptxc_ir::{Inst, Opcode, Type, Value};
@@ -89,6 +89,18 @@ impl Lower<'_> {
                 None => rest.push(self.other_term(value, plans)),
             }
         }
+        if products.is_empty() {
+            rest.retain(|term| match *term {
+                Term::Value(value) => match self.byte_term(value, plans) {
+                    Some(product) => {
+                        products.push(product);
+                        false
+                    }
+                    None => true,
+                },
+                Term::Product(..) => true,
+            });
+        }
         if products.len() < 2 {
             return None;
         }
@@ -167,6 +179,14 @@ impl Lower<'_> {
         };
         let factors = if swap { [y, x] } else { [x, y] };
         Some(Product { kind, factors, term: Term::Product(a, b) })
+    }
+
+    /// A byte of a word as the product with one.
+    fn byte_term(&self, value: Value, plans: &Plans) -> Option<Product> {
+        let byte = self.factor(value, plans).filter(|factor| factor.upper.is_none())?;
+        let computed = matches!(byte.word, Word::Of(..));
+        let one = Factor { word: Word::Constant(1), at: 0, upper: None, signed: byte.signed, either: true };
+        computed.then_some(Product { kind: Kind::Products, factors: [byte, one], term: Term::Value(value) })
     }
 
     /// `|a - b|` of two bytes that are extended alike, which only the sum wants. The difference of bytes has no overflow.

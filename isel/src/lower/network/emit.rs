@@ -75,6 +75,10 @@ impl Lower<'_> {
 
     fn note_dot(&mut self, dot: &Dot) {
         for group in &dot.groups {
+            let ones = |word: &WordPlan| matches!(word, WordPlan::Ready(Word::Constant(n)) if n & !0x0101_0101 == 0);
+            if group.kind == Kind::Products && group.words.iter().any(ones) {
+                self.note(Pattern::Dp4aBytes);
+            }
             if group.high {
                 self.note(Pattern::Dp2aHigh);
             }

@@ -15,8 +15,9 @@ mod tested;
 #[cfg(test)]
 mod tests;
 
-use ptxc_ir::{Block, Inst, Opcode, Scalar, Type, Value};
+use ptxc_ir::{Block, Extra, Inst, Opcode, Scalar, TargetOp, TargetOperand, Type, Value};
 use ptxc_mir::RegClass;
+use ptxc_targets::tok;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -120,13 +121,43 @@ fn byte_count(ty: Type) -> Option<usize> {
 impl Lower<'_> {
     /// The class of the word or pair of words that an operation computes; `None` where it has no plan.
     fn planned_class(&self, inst: Inst) -> Option<RegClass> {
-        let layout = regs::layout(self.ir.dfg.insts[inst].ty, self.env.target)?;
+        let layout = regs::layout(self.network_type(inst), self.env.target)?;
         (layout.count == 1 && matches!(layout.class, RegClass::B32 | RegClass::B64)).then_some(layout.class)
+    }
+
+    /// The type that an operation computes; a target operation of the network makes a word.
+    fn network_type(&self, inst: Inst) -> Type {
+        let data = &self.ir.dfg.insts[inst];
+        if data.op == Opcode::Target { Type::I32 } else { data.ty }
+    }
+
+    /// The two words and the selector of a `prmt.b32` in its default mode whose selector is constant.
+    pub(super) fn permutation(&self, inst: Inst) -> Option<(Value, Value, u16)> {
+        let Extra::Target(id) = self.ir.dfg.insts[inst].extra else { return None };
+        let TargetOp::Known { toks, guard: None, operands } = &self.ir.dfg.target_ops[id] else { return None };
+        let &[TargetOperand::Result(0), TargetOperand::Arg(a), TargetOperand::Arg(b), by] = operands.as_slice() else {
+            return None;
+        };
+        if toks[..] != [tok::PRMT, tok::B32] {
+            return None;
+        }
+        let selector = match by {
+            TargetOperand::Arg(index) => self.const_bits(self.arg(inst, usize::from(index)))? as u16,
+            TargetOperand::Imm(number) => number as u16,
+            _ => return None,
+        };
+        let words = [a, b].map(|index| self.arg(inst, usize::from(index)));
+        let result = self.ir.dfg.first_result(inst)?;
+        let are_words = words.iter().chain([&result]).all(|value| self.ty(*value) == Type::I32);
+        are_words.then_some((words[0], words[1], selector))
     }
 
     /// Whether an operation is part of the network.
     fn is_network(&self, inst: Inst) -> bool {
         let data = &self.ir.dfg.insts[inst];
+        if data.op == Opcode::Target {
+            return self.permutation(inst).is_some();
+        }
         (is_logic(data.op) && self.planned_class(inst).is_some())
             || (may_move_bytes(data.op) && byte_count(data.ty).is_some())
     }
@@ -181,8 +212,13 @@ impl Lower<'_> {
                 let value = self.arg(inst, index);
                 self.word_constant(value).map_or(Source::Value(value), Source::Constant)
             });
-            plan = tables(plans, best, own);
-            cost = best.cost;
+            let kept = self.keeps_low_bits(inst).map(|from| INSTRUCTION + plans.node(from).map_or(0, |n| n.share));
+            if let Some(kept) = kept.filter(|kept| *kept <= best.cost) {
+                cost = kept;
+            } else {
+                plan = tables(plans, best, own);
+                cost = best.cost;
+            }
         }
         let bytes = self.bytes_of(inst, result, plans);
         if self.planned_class(inst).is_some()
@@ -219,6 +255,24 @@ impl Lower<'_> {
             let number = value.as_u32();
             plans.node(value).is_some_and(|node| !node.bytes.is_made_of(number) || !bytes.is_made_of(number))
         })
+    }
+
+    /// The a of `a & mask` with a mask of n low bits that only this wants, where one instruction computes it of a and n
+    /// (`low_bits` in `rules/bits.isle`).
+    fn keeps_low_bits(&self, inst: Inst) -> Option<Value> {
+        if self.ir.dfg.insts[inst].op != Opcode::And || self.network_type(inst) != Type::I32 {
+            return None;
+        }
+        let (a, b) = (self.arg(inst, 0), self.arg(inst, 1));
+        let is_mask = |value: Value| self.single_use(value).is_some_and(|mask| self.mask_of_low_bits(mask).is_some());
+        let from = if is_mask(b) {
+            a
+        } else if is_mask(a) {
+            b
+        } else {
+            return None;
+        };
+        self.env.dialect.has_some_form(&[tok::SZEXT, tok::CLAMP, tok::U32]).then_some(from)
     }
 
     /// What an operation costs by its own instruction. A product that goes into a sum is part of the sum's.
@@ -272,8 +326,7 @@ impl Lower<'_> {
 
     /// Where the bytes of an operation's result come from; its own where it does more than moving bytes.
     fn bytes_of(&self, inst: Inst, result: Value, plans: &Plans) -> Bytes {
-        let data = &self.ir.dfg.insts[inst];
-        let Some(len) = byte_count(data.ty) else { return Bytes::own(result.as_u32(), 0, 0) };
+        let Some(len) = byte_count(self.network_type(inst)) else { return Bytes::own(result.as_u32(), 0, 0) };
         self.moved_bytes(inst, len, plans)
             .unwrap_or_else(|| Bytes::own(result.as_u32(), len, self.zero_bytes(inst, len)))
     }
@@ -311,6 +364,10 @@ impl Lower<'_> {
             }
             Opcode::Trunc => Some(operand(0)?.truncated(len)),
             Opcode::Bswap => Some(operand(0)?.swapped()),
+            Opcode::Target => {
+                let (a, b, selector) = self.permutation(inst)?;
+                Some(Bytes::permuted(&self.operand_bytes(a, plans)?, &self.operand_bytes(b, plans)?, selector))
+            }
             _ => None,
         }
     }
