@@ -104,8 +104,7 @@ impl Body<'_> {
                 self.masked(inverted, 31)
             }
         };
-        let (far, near) =
-            if self.once_in(2) { (Opcode::Lshr, Opcode::Shl) } else { (Opcode::Shl, Opcode::Lshr) };
+        let (far, near) = if self.once_in(2) { (Opcode::Lshr, Opcode::Shl) } else { (Opcode::Shl, Opcode::Lshr) };
         let first = self.shift(far, b, 1);
         let (up, down) = (self.op(near, &[a, amount]), self.op(far, &[first, rest]));
         self.joined(up, down)

@@ -267,12 +267,8 @@ impl Context<'_> {
             let result = (0..4).fold(0, |acc, i| acc | byte(i) << (8 * i));
             return self.bits(Type::I32, result);
         }
-        let operands = vec![
-            TargetOperand::Result(0),
-            TargetOperand::Arg(0),
-            TargetOperand::Arg(1),
-            TargetOperand::Imm(selector),
-        ];
+        let operands =
+            vec![TargetOperand::Result(0), TargetOperand::Arg(0), TargetOperand::Arg(1), TargetOperand::Imm(selector)];
         let op = TargetOp::Known { toks: SmallVec::from_slice(&[tok::PRMT, tok::B32]), guard: None, operands };
         let inst = self.builder().target(op, &[a, b], &[Type::I32]);
         self.func.dfg.result(inst, 0)

@@ -164,7 +164,8 @@ struct Amount {
 
 impl Amount {
     fn of(func: &Function, value: Value) -> Amount {
-        let word = made_by(func, value, Opcode::Zext).map(|args| args[0]).filter(|word| func.dfg.ty(*word) == Type::I32);
+        let word =
+            made_by(func, value, Opcode::Zext).map(|args| args[0]).filter(|word| func.dfg.ty(*word) == Type::I32);
         let whole = word.unwrap_or(value);
         let number = shifted(func, whole, Opcode::And).filter(|(_, bits)| *bits == 63).map(|(inner, _)| inner);
         Amount { number: number.unwrap_or(whole), whole, masked: number.is_some(), extended: word.is_some() }
