@@ -229,7 +229,8 @@ impl Body<'_> {
             let (a, b) = (self.pick(&words, first), self.pick(&words, first));
             // Signs now and then.
             let signs = if self.once_in(3) { 0xffff } else { 0x7777 };
-            let selector = self.int(Type::I32, (self.rng.below(0x1_0000) as i64) & signs);
+            let selector = self.rng.below(0x1_0000) as i64 & signs;
+            let selector = self.int(Type::I32, selector);
             let toks = ["prmt", "b32"].into_iter().filter_map(ptxc_targets::Tok::from_text).collect();
             let operands = std::iter::once(TargetOperand::Result(0)).chain((0..3).map(TargetOperand::Arg)).collect();
             let op = TargetOp::Known { toks, guard: None, operands };
