@@ -200,9 +200,7 @@ rules! {
     FunnelShifts64 "combine.funnel_shifts64" "Two shifts that move a pair of 64 bits.";
     SwapShifts "combine.swap_shifts" "The two bytes of 16 bits exchanged by shifts.";
     RotateProduct "combine.rotate_product" "A product and its copy, moved, that are a rotation.";
-    RotateVariable64 "combine.rotate_variable64" "A rotation of 64 bits by masked amounts.";
-    FunnelLeft64 "combine.funnel_left64" "A pair of 64 bits moved left by an amount.";
-    FunnelRight64 "combine.funnel_right64" "The same to the right.";
+    RotateVariable64 "combine.rotate_variable64" "Two shifts of 64 bits that are a rotation by any amount.";
     FunnelLeftSafe "combine.funnel_left_safe" "Shifts that move a pair to the left, by zero too.";
     FunnelRightSafe "combine.funnel_right_safe" "The same to the right.";
     NegatedBit "combine.negated_bit" "The lowest bit negated is copies of it.";

@@ -281,10 +281,11 @@ class Terms:
         return t.clz(self.read(sources[0], type_width(pieces[-1])), 32)
 
     def do_bfind(self, pieces, sources):
-        if pieces[-1][0] == "s":
-            raise Unknown("bfind of signed numbers")
         w = type_width(pieces[-1])
         a = self.read(sources[0], w)
+        if pieces[-1][0] == "s":
+            # The highest bit that differs from the sign.
+            a = a ^ (a >> (w - 1))
         zeros = t.clz(a, 32)
         place = zeros if "shiftamt" in pieces else const(w - 1, 32) - zeros
         return z3.If(a == 0, const(-1, 32), place)

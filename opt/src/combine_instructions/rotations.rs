@@ -116,37 +116,36 @@ fn is_rest(func: &Function, value: Value, amount: Value) -> bool {
         .is_some_and(|(inner, bits)| bits & 31 == 31 && (inner == amount || inner == plain))
 }
 
-/// `(x << n) | (y >> (64 - n))` with a variable amount, or the other way around: of no bits it is undefined. Where both amounts are
-/// masked, no bits are right as well if it is one number and put together by `or`.
+/// `(x << n) | (x >> (64 - n))` with a variable amount, or the other way around: of no bits it is undefined. Where both amounts are
+/// masked, no bits are right as well if `or` puts them together. A pair is left alone: shifts of 64 bits are two instructions of the
+/// machine, and the words that a funnel shift takes have to be chosen.
 fn variable_shifts64(func: &mut Function, inst: Inst, up: Value, down: Value, width: u32) -> Option<Found> {
     if width != 64 {
         return None;
     }
     let ((x, n), (y, m)) = (pair(func, up, Opcode::Shl)?, pair(func, down, Opcode::Lshr)?);
+    if x != y {
+        return None;
+    }
     let amounts = [n, m].map(|amount| Amount::of(func, amount));
     for (by, rest, op) in [(amounts[0], amounts[1], Opcode::Fshl), (amounts[1], amounts[0], Opcode::Fshr)] {
         let same = by.extended == rest.extended;
         let Some((from, less)) = pair(func, rest.number, Opcode::Sub).filter(|_| same) else { continue };
         let from = constant(func, from);
-        let masked = rest.masked && x == y && func.dfg.insts[inst].op == Opcode::Or;
-        let fits = if masked {
-            matches!(from, Some(0 | 64)) && (less == by.number || less == by.whole)
+        let fits = if rest.masked {
+            let joins = func.dfg.insts[inst].op == Opcode::Or;
+            joins && matches!(from, Some(0 | 64)) && (less == by.number || less == by.whole)
         } else {
             // Of an amount that is masked here alone, 64 would be none there.
-            !rest.masked && from == Some(64) && less == by.whole
+            from == Some(64) && less == by.whole
         };
         if !fits {
             continue;
         }
-        let rule = match op {
-            _ if masked => Rule::RotateVariable64,
-            Opcode::Fshl => Rule::FunnelLeft64,
-            _ => Rule::FunnelRight64,
-        };
         // The funnel shift counts modulo 64.
         let mut builder = before(func, inst);
         let by = if by.extended { builder.convert(Opcode::Zext, by.number, Type::I64) } else { by.number };
-        return Some((rule, builder.ternary(op, Flags::EMPTY, x, y, by)));
+        return Some((Rule::RotateVariable64, builder.ternary(op, Flags::EMPTY, x, x, by)));
     }
     None
 }

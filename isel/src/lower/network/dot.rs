@@ -89,7 +89,9 @@ impl Lower<'_> {
                 None => rest.push(self.other_term(value, plans)),
             }
         }
-        if products.is_empty() {
+        // Plain bytes are worth it where they are in one word already.
+        let plain = products.is_empty();
+        if plain {
             rest.retain(|term| match *term {
                 Term::Value(value) => match self.byte_term(value, plans) {
                     Some(product) => {
@@ -114,7 +116,14 @@ impl Lower<'_> {
             at += len;
             match members {
                 [single] => rest.push(single.term),
-                _ => groups.push(self.group(members)),
+                _ => {
+                    let group = self.group(members);
+                    if plain && group.words.iter().any(|word| word.instructions() > 0) {
+                        rest.extend(members.iter().map(|member| member.term));
+                    } else {
+                        groups.push(group);
+                    }
+                }
             }
         }
         if groups.is_empty() {
