@@ -45,6 +45,8 @@ const O2: &[&str] = &[
     "combine-exchanges",
     "widen-arithmetic",
     "combine-instructions",
+    "ignore-unread-bits",
+    "collect-terms",
     "fold-constants",
     "number-values",
     "simplify-control-flow",

@@ -59,6 +59,16 @@ pub static PASSES: &[Pass] = &[
         run: crate::combine_instructions,
     },
     Pass {
+        name: "ignore-unread-bits",
+        summary: "removes what only changes bits that nobody reads",
+        run: crate::ignore_unread_bits,
+    },
+    Pass {
+        name: "collect-terms",
+        summary: "computes sums and products of several operations another way where that takes fewer",
+        run: crate::collect_terms,
+    },
+    Pass {
         name: "widen-arithmetic",
         summary: "computes in 32 bits what is computed in fewer and then extended",
         run: crate::widen_arithmetic,

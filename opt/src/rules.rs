@@ -237,6 +237,18 @@ rules! {
     // Addresses (`share_addresses.rs`).
     SharedAddress "address.shared" "Addresses that are a constant apart.";
 
+    // Bits that nobody reads (`ignore_unread_bits.rs`).
+    UnreadMask "unread.mask" "A mask that keeps all bits that are read.";
+    UnreadConstant "unread.constant" "A constant that changes none of the bits that are read.";
+    UnreadExtension "unread.extension" "A word cut and extended again, whose low bits are read.";
+
+    // Terms and factors (`collect_terms/`).
+    CollectTerms "collect.terms" "A sum as multiples of its terms.";
+    CollectPowers "collect.powers" "A product of floats as powers of its factors.";
+    CollectConstants "collect.constants" "The constants of a sum of floats, as one.";
+    FusedFactor "collect.fused_factor" "A number more than one, or less, times another.";
+    Interpolation "collect.interpolation" "A weighted mean from the difference.";
+
     // Atomic operations (`merge_atomics.rs`).
     MergeAtomics "atomic.merged" "Additions to neighbouring floats.";
 
@@ -254,6 +266,9 @@ rules! {
     ChooseFew "choose.few" "One or two numbers of a switch that pass constants.";
     ChooseConstant "choose.constant" "Numbers of a switch that pass one constant.";
     ChooseLinear "choose.linear" "Constants that rise evenly.";
+    ChooseTested "choose.tested" "Numbers that are told by the bits that they share.";
+    ChooseOperands "choose.operands" "Two ways with the same operations on different operands.";
+    SwitchPossible "choose.possible" "Numbers of a switch that cannot occur.";
     ChooseMasked "choose.masked" "A value masked by copies of a flag.";
     ChooseBits "choose.bits" "Constants that are bits of one.";
 

@@ -10,7 +10,7 @@ use super::{Choice, Default, MOST_CHOSEN, MOST_NUMBERS, compute};
 
 /// Fewest numbers worth a table, most places for each of them, and most places.
 const FEWEST: usize = 4;
-const PLACES_PER_NUMBER: u64 = 3;
+const PLACES_PER_NUMBER: u64 = 4;
 const MOST_PLACES: u64 = 1024;
 /// Constant memory has 64 KiB, which other modules of a program share: bytes of it that tables take, and that may be taken
 /// already.

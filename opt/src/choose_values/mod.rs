@@ -2,10 +2,14 @@
 //!
 //! A `br` whose two ways are one block becomes a `select` of each argument that differs. A `switch` whose ways pass
 //! constants to one block becomes arithmetic on its operand ([`table`]): a linear function, bits of a constant, or a few
-//! comparisons; what is left of these, by a pass over modules, a load from a table ([`constants`]). Nothing is
-//! executed that would not have been and no instruction moves, so that what is convergent keeps its threads; with short bodies between the branch and the block `ptxas` deals itself, by predicates.
+//! comparisons ([`possible`] finds numbers that do not occur); what is left of these, by a pass over modules, a load from a
+//! table ([`constants`]). Two ways that do the same with different operands choose the operands ([`arms`]). Nothing is
+//! executed that would not have been and no instruction moves, so that what is convergent keeps its threads; with short bodies
+//! between the branch and the block `ptxas` deals itself, by predicates.
 
+mod arms;
 mod constants;
+mod possible;
 mod table;
 
 use ptxc_ir::{Block, BlockCall, Extra, Function, FunctionBuilder, Inst, IntCC, Opcode, Type, Value};
@@ -21,13 +25,14 @@ use table::{Form, Index};
 const MOST_CHOSEN: usize = 4;
 /// Most numbers from the first to the last whose constants are computed.
 const MOST_NUMBERS: u64 = 64;
-/// Most numbers that are compared one by one.
+/// Most numbers that are compared one by one; where they choose one value that is no constant.
 const FEW: usize = 2;
+const FEW_OF_ONE: usize = 4;
 
 /// The pass.
 pub fn choose_values(func: &mut Function, ctx: &Context<'_>) -> bool {
+    let mut changed = arms::join_arms(func, ctx) | possible::restrict(func, ctx);
     let terminators: Vec<Inst> = func.layout.blocks().filter_map(|block| func.layout.last_inst(block)).collect();
-    let mut changed = false;
     for inst in terminators {
         let rule = match func.dfg.insts[inst].extra {
             Extra::Branch { then, other, .. } => branch(func, inst, &then, &other),
@@ -101,6 +106,12 @@ fn switch(func: &mut Function, inst: Inst) -> Option<Rule> {
     if chosen.len() > MOST_CHOSEN || (chosen.is_empty() && decides) {
         return None;
     }
+    if let Some(rule) = choice.test_bits(func, inst, &chosen) {
+        return Some(rule);
+    }
+    if !choice.is_constant(func) {
+        return (chosen.len() == 1).then(|| choice.compare(func, inst, &chosen))?;
+    }
     if choice.cases.len() <= FEW {
         return choice.compare(func, inst, &chosen);
     }
@@ -170,15 +181,45 @@ impl Choice {
                 _ => cases.push((*number as u64, args)),
             }
         }
-        let is_empty = cases.is_empty();
-        // What all pass need not be constant.
+        let is_few = cases.len() <= FEW_OF_ONE;
+        let choice = Choice { value, ty, cases, block, default };
+        (!choice.cases.is_empty() && (is_few || choice.is_constant(func))).then_some(choice)
+    }
+
+    /// Whether the numbers pass constants. What all pass need not be constant.
+    fn is_constant(&self, func: &Function) -> bool {
+        let first = &self.cases[0].1;
         let passes = |at: usize| {
-            cases.iter().all(|(_, args)| args[at] == cases[0].1[at] || func.dfg.as_bits(args[at]).is_some())
+            self.cases.iter().all(|(_, args)| args[at] == first[at] || func.dfg.as_bits(args[at]).is_some())
         };
-        if is_empty || !(0..cases[0].1.len()).all(passes) {
+        (0..first.len()).all(passes)
+    }
+
+    /// Numbers that differ in some bits only, in every way, and pass the same: all other bits are tested.
+    fn test_bits(&self, func: &mut Function, inst: Inst, chosen: &[usize]) -> Option<Rule> {
+        let Default::Args(others) = &self.default else { return None };
+        let (base, free) =
+            self.cases.iter().fold((u64::MAX, 0), |(base, free), (n, _)| (base & n, free | (n ^ self.cases[0].0)));
+        let same = self.cases.iter().all(|(_, args)| *args == self.cases[0].1);
+        let all = self.cases.len().is_power_of_two() && self.cases.len().ilog2() == free.count_ones();
+        // Neighbours are told by a range as well.
+        let low = free & free.wrapping_add(1) == 0;
+        if !same || !all || low {
             return None;
         }
-        Some(Choice { value, ty, cases, block, default })
+        let loc = func.dfg.locs[inst];
+        let mut builder = FunctionBuilder::before(func, inst);
+        builder.set_loc(loc);
+        let rest = builder.bits(self.ty, u128::from(!free & (u64::MAX >> (64 - self.ty.bits()))));
+        let masked = builder.binary(Opcode::And, self.value, rest);
+        let base = builder.bits(self.ty, base.into());
+        let hit = builder.icmp(IntCC::Eq, masked, base);
+        let mut args = others.clone();
+        for at in chosen {
+            args[*at] = builder.select(hit, self.cases[0].1[*at], others[*at]);
+        }
+        jump(func, inst, self.block, &args);
+        Some(Rule::ChooseTested)
     }
 
     /// Whether an argument is not the same for all numbers.
@@ -191,7 +232,7 @@ impl Choice {
         other || self.cases.iter().any(|(_, args)| args[at] != first)
     }
 
-    /// One or two numbers: each is compared with.
+    /// A few numbers: each is compared with.
     fn compare(&self, func: &mut Function, inst: Inst, chosen: &[usize]) -> Option<Rule> {
         let mut rest = self.cases.iter();
         let mut args = match &self.default {

@@ -40,6 +40,8 @@ pub(super) enum Form {
         offset: u128,
         /// From one number to the next.
         factor: u128,
+        /// What follows the last number is the value of all others.
+        clamped: bool,
     },
     /// `offset +` the bits of a constant that begin at `index * width`.
     Bits {
@@ -112,8 +114,10 @@ impl Index {
         let first = builder.bits(ty, first as u128);
         let index = if self.first == 0 { value } else { builder.binary(Opcode::Sub, value, first) };
         let word = as_type(builder, index, Type::I32);
-        let is_clamped =
-            |form: &Form| matches!(form, Form::Bits { clamped: true, .. } | Form::Loaded { clamped: true, .. });
+        let is_clamped = |form: &Form| match form {
+            Form::Linear { clamped, .. } | Form::Bits { clamped, .. } | Form::Loaded { clamped, .. } => *clamped,
+            Form::Constant(_) => false,
+        };
         let clamped = forms.iter().any(is_clamped).then(|| {
             let span = builder.bits(ty, u128::from(self.span));
             let least = builder.binary(Opcode::Umin, index, span);
@@ -167,22 +171,24 @@ impl Form {
     pub fn of(func: &Function, choice: &Choice, index: &Index, at: usize) -> Option<Form> {
         let Entries { ty, width, table, default } = Entries::of(func, choice, index, at)?;
         let mask = u128::MAX >> (128 - width);
-        if let Some(form) = Form::linear(&table, mask, ty.is_int()) {
+        if let Some(form) = Form::linear(&table, mask, ty.is_int(), default) {
             return Some(form);
         }
         Form::bits(&table, mask, ty.is_int(), default)
     }
 
     /// A table that rises by the same from number to number.
-    fn linear(table: &[Option<u128>], mask: u128, is_int: bool) -> Option<Form> {
+    fn linear(table: &[Option<u128>], mask: u128, is_int: bool, default: Option<u128>) -> Option<Form> {
         let known = || table.iter().enumerate().filter_map(|(at, value)| value.map(|value| (at as u128, value)));
         let offset = table[0]?;
         if known().all(|(_, value)| value == offset) {
             return Some(Form::Constant(offset));
         }
         let factor = table.get(1).copied().flatten()?.wrapping_sub(offset) & mask;
-        let fits = known().all(|(at, value)| offset.wrapping_add(factor.wrapping_mul(at)) & mask == value);
-        (fits && is_int).then_some(Form::Linear { offset, factor })
+        let at_place = |at: u128| offset.wrapping_add(factor.wrapping_mul(at)) & mask;
+        let fits = known().all(|(at, value)| at_place(at) == value);
+        let clamped = default == Some(at_place(table.len() as u128));
+        (fits && is_int).then_some(Form::Linear { offset, factor, clamped })
     }
 
     /// A table whose bits fit a constant. The value of all other numbers stands behind it where there is room: a minimum then
@@ -215,12 +221,18 @@ impl Form {
         let ty = builder.ty(like);
         let (value, clamped) = match *self {
             Form::Constant(bits) => (builder.bits(ty, bits), false),
-            Form::Linear { offset, factor } => {
-                let index = as_type(builder, at.index, ty);
-                let factor = builder.bits(ty, factor);
-                let scaled = builder.binary(Opcode::Mul, index, factor);
+            Form::Linear { offset, factor, clamped } => {
+                let index = at.clamped.filter(|_| clamped).unwrap_or(at.index);
+                let index = as_type(builder, index, ty);
                 let offset = builder.bits(ty, offset);
-                (builder.binary(Opcode::Add, scaled, offset), false)
+                let value = if factor == u128::MAX >> (128 - ty.bits()) {
+                    builder.binary(Opcode::Sub, offset, index)
+                } else {
+                    let factor = builder.bits(ty, factor);
+                    let scaled = builder.binary(Opcode::Mul, index, factor);
+                    builder.binary(Opcode::Add, scaled, offset)
+                };
+                (value, clamped)
             }
             Form::Loaded { table, clamped } => {
                 let index = if clamped { at.clamped } else { at.readable };
