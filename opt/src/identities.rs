@@ -121,11 +121,18 @@ fn gep(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found> {
     }
 }
 
-/// A conversion to the operand's own type.
+/// A conversion to the operand's own type, or to the one that it was converted from.
 fn same_type(func: &Function, inst: Inst) -> Option<Found> {
     let &[a] = func.dfg.args(inst) else { return None };
     let result = func.dfg.first_result(inst)?;
-    (func.dfg.ty(a) == func.dfg.ty(result)).then_some((SameType, a))
+    let ty = func.dfg.ty(result);
+    if func.dfg.ty(a) == ty {
+        return Some((SameType, a));
+    }
+    // There and back again.
+    let maker = func.dfg.def_inst(a).filter(|maker| func.dfg.insts[*maker].op == Opcode::Bitcast)?;
+    let from = func.dfg.resolve(*func.dfg.args(maker).first()?);
+    (func.dfg.ty(from) == ty).then_some((CastBack, from))
 }
 
 /// `extract` at a constant lane of a vector that is built or constant; beyond the last lane the result is poison.

@@ -69,6 +69,7 @@ rules! {
     GepZero "fold.gep_zero" "An address that is the base.";
     GepSymbol "fold.gep_symbol" "A constant offset of a symbol.";
     SameType "fold.same_type" "A bitcast to the type itself.";
+    CastBack "fold.cast_back" "A bitcast of a bitcast to the type that it was.";
     ExtractBeyond "fold.extract_beyond" "A lane that is not there.";
     ExtractConstant "fold.extract_constant" "A lane of a constant.";
     ExtractVector "fold.extract_vector" "A lane of a vector that is put together.";

@@ -39,6 +39,8 @@ struct Term {
 struct Sum {
     terms: SmallVec<[Term; 8]>,
     constant: u64,
+    /// Terms and constants were found more than once.
+    repeats: bool,
     ty: Type,
 }
 
@@ -50,8 +52,9 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, root: Inst) -> Option<Fo
         return None;
     }
     let (nodes, sum) = collect(func, uses, root, ty)?;
-    let was = cost_of_tree(&nodes, &sum);
-    if sum.cost() >= was || leaves_address(func, uses, root, &sum) {
+    // Sums of different values alone are as good one way as the other, and may be part of something else.
+    let gathers = sum.repeats || sum.terms.iter().any(|term| !sum.is_plain(term));
+    if !gathers || sum.cost() >= cost_of_tree(&nodes, &sum) || leaves_address(func, uses, root, &sum) {
         return None;
     }
     let mut builder = before(func, root);
@@ -90,12 +93,13 @@ fn leaves_address(func: &Function, uses: &Uses, root: Inst, sum: &Sum) -> bool {
 fn collect(func: &Function, uses: &Uses, root: Inst, ty: Type) -> Option<(Vec<Node>, Sum)> {
     let block = func.layout.inst_block(root);
     let all = u64::MAX >> (64 - ty.bits());
-    let mut sum = Sum { terms: SmallVec::new(), constant: 0, ty };
+    let mut sum = Sum { terms: SmallVec::new(), constant: 0, repeats: false, ty };
     let mut nodes = vec![Node { part: Part::Leaf, operands: [0; 2] }];
     let mut work: Vec<(usize, Value, Option<Inst>, u64)> = vec![(0, func.dfg.first_result(root)?, Some(root), 1)];
     while let Some((at, value, inst, times)) = work.pop() {
         if let Some(bits) = func.dfg.as_bits(value) {
             nodes[at].part = Part::Constant;
+            sum.repeats |= sum.constant != 0;
             sum.constant = sum.constant.wrapping_add((bits as u64).wrapping_mul(times)) & all;
             continue;
         }
@@ -134,6 +138,7 @@ fn part_of(func: &Function, inst: Inst, ty: Type) -> Option<(Part, [Value; 2])> 
     let [a, b] = operands(func, inst)?;
     let part = match func.dfg.insts[inst].op {
         Opcode::Add => Part::Sum,
+        Opcode::Sub if is_distance(func, a, b) => return None,
         Opcode::Sub => Part::Difference,
         Opcode::Shl => {
             let by = func.dfg.as_bits(b).filter(|by| *by < u128::from(ty.bits()))?;
@@ -147,6 +152,12 @@ fn part_of(func: &Function, inst: Inst, ty: Type) -> Option<(Part, [Value; 2])> 
         _ => return None,
     };
     Some((part, [a, b]))
+}
+
+/// The greater number less the lesser one, which is one operation.
+fn is_distance(func: &Function, a: Value, b: Value) -> bool {
+    let op = |value: Value| func.dfg.def_inst(value).map(|inst| func.dfg.insts[inst].op);
+    matches!((op(a), op(b)), (Some(Opcode::Umax), Some(Opcode::Umin)) | (Some(Opcode::Smax), Some(Opcode::Smin)))
 }
 
 /// What a part of a tree can be joined with.
@@ -200,6 +211,7 @@ impl Sum {
         let all = u64::MAX >> (64 - self.ty.bits());
         if let Some(term) = self.terms.iter_mut().find(|term| term.value == value) {
             term.times = term.times.wrapping_add(times) & all;
+            self.repeats = true;
             return term.is_extended;
         }
         let op = func.dfg.def_inst(value).map(|inst| func.dfg.insts[inst].op);

@@ -167,8 +167,9 @@ impl Lower<'_> {
         match plain {
             Some(head) => self.emit_toks(&[head, tok::B32], &list),
             None => {
-                let last = operands.last().copied().unwrap_or(Operand::Imm(0));
-                list.resize(4, last);
+                // The table does not ask for what is missing. Of two constants one would take a register.
+                let last = operands.last().copied().filter(|last| !matches!(last, Operand::Imm(_)));
+                list.resize(4, last.unwrap_or(Operand::Imm(0)));
                 list.push(Operand::Imm(i64::from(table)));
                 self.emit_toks(&[tok::LOP3, tok::B32], &list);
             }
