@@ -36,7 +36,9 @@ pub fn ignore_unread_bits(func: &mut Function, ctx: &Context<'_>) -> bool {
                 let flags = func.dfg.insts[inst].flags;
                 func.dfg.insts[inst].flags = flags.without(PROMISES);
             }
-            let Some(result) = func.dfg.first_result(inst).filter(|_| func.dfg.num_results(inst) == 1) else { continue };
+            let Some(result) = func.dfg.first_result(inst).filter(|_| func.dfg.num_results(inst) == 1) else {
+                continue;
+            };
             let Some(width) = int_width(func.dfg.ty(result)) else { continue };
             changed[result] = differs && read.bits[result] & mask(width) != mask(width);
             let Some((rule, value)) = without(func, inst, read.bits[result] & mask(width)) else { continue };

@@ -248,7 +248,13 @@ rules! {
     CollectPowers "collect.powers" "A product of floats as powers of its factors.";
     CollectConstants "collect.constants" "The constants of a sum of floats, as one.";
     FusedFactor "collect.fused_factor" "A number more than one, or less, times another.";
+    ConvertedSum "collect.converted" "A sum of integers that were made floats.";
     Interpolation "collect.interpolation" "A weighted mean from the difference.";
+    JoinSigns "combine.join_signs" "Three signs, as that of three numbers joined.";
+    JoinFloatConditions "combine.join_float_conditions" "Two comparisons of the same floats.";
+    JoinParities "combine.join_parities" "The lowest bit of two numbers of ones.";
+    LowBits "combine.low_bits" "Low bits of 64, kept by logic alone.";
+    SignedAverageUp "combine.signed_average_up" "Half of a sum computed in twice the width, rounded up.";
 
     // Atomic operations (`merge_atomics.rs`).
     MergeAtomics "atomic.merged" "Additions to neighbouring floats.";

@@ -176,8 +176,7 @@ impl Plan {
             made.insert(one, value);
             made.insert(two, value);
         }
-        let args: SmallVec<[Value; 4]> =
-            self.args.iter().map(|(p, q)| choose(func, &made, *p, *q)).collect();
+        let args: SmallVec<[Value; 4]> = self.args.iter().map(|(p, q)| choose(func, &made, *p, *q)).collect();
         let target = func.dfg.block_call(self.block, &args);
         make_jump(func, branch, target);
     }

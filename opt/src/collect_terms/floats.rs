@@ -4,13 +4,13 @@ use ptxc_ir::{Flags, FloatKind, Function, FunctionBuilder, Inst, Opcode, Roundin
 use smallvec::SmallVec;
 
 use super::{MOST_OPERATIONS, Uses, before, operands};
+use crate::combine_instructions::convert::fits_signed;
 use crate::fold::float::arithmetic;
 use crate::rules::{Found, Rule};
 
 /// Flags that a product taken apart into a sum needs: an infinite part would make NaN of what is none.
-const DISTRIBUTES: Flags = Flags::from_bits(
-    Flags::REASSOC.bits() | Flags::NSZ.bits() | Flags::NINF.bits() | Flags::CONTRACT.bits(),
-);
+const DISTRIBUTES: Flags =
+    Flags::from_bits(Flags::REASSOC.bits() | Flags::NSZ.bits() | Flags::NINF.bits() | Flags::CONTRACT.bits());
 
 /// A product or sum by fewer instructions.
 pub(super) fn rewrite(func: &mut Function, uses: &Uses, root: Inst) -> Option<Found> {
@@ -20,6 +20,11 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, root: Inst) -> Option<Fo
         return None;
     }
     let op = func.dfg.insts[root].op;
+    if op != Opcode::Fmul
+        && let Some(found) = converted(func, uses, root)
+    {
+        return Some(found);
+    }
     let flags = free(func, root)?;
     if op == Opcode::Fmul {
         return powers(func, uses, root, kind).or_else(|| fused_factor(func, uses, root, flags));
@@ -141,9 +146,8 @@ fn times(builder: &mut FunctionBuilder<'_>, flags: Flags, to: Option<Value>, val
 
 /// The product of two constants, where neither it nor they are out of the range of normal numbers.
 fn product(kind: FloatKind, a: u128, b: u128) -> Option<u128> {
-    normal(kind, arithmetic(Opcode::Fmul, kind, Flags::EMPTY, &[a, b])?).filter(|_| {
-        normal(kind, a).is_some() && normal(kind, b).is_some()
-    })
+    normal(kind, arithmetic(Opcode::Fmul, kind, Flags::EMPTY, &[a, b])?)
+        .filter(|_| normal(kind, a).is_some() && normal(kind, b).is_some())
 }
 
 /// A normal number.
@@ -288,4 +292,37 @@ fn interpolation(func: &mut Function, uses: &Uses, root: Inst, flags: Flags) -> 
     let difference = builder.binary_flags(Opcode::Fsub, flags, b, a);
     let moved = builder.binary_flags(Opcode::Fmul, flags, difference, t);
     Some((Rule::Interpolation, builder.binary_flags(Opcode::Fadd, flags, moved, a)))
+}
+
+/// The sum of two integers that were made floats, exactly, is that of the integers: both round it once.
+fn converted(func: &mut Function, uses: &Uses, root: Inst) -> Option<Found> {
+    let data = &func.dfg.insts[root];
+    let (ty, flags) = (data.ty, data.flags);
+    let precision = match ty {
+        Type::F32 => 24,
+        Type::F64 => 30,
+        _ => return None,
+    };
+    let integer = |value: Value| {
+        let made = uses.only(func, value, func.layout.inst_block(root))?;
+        let is_nearest = func.dfg.insts[made].flags.rounding() == Rounding::Nearest;
+        let from = func.dfg.resolve(*func.dfg.args(made).first()?);
+        let is_word = matches!(func.dfg.ty(from), Type::I16 | Type::I32) && fits_signed(func, from, precision);
+        (func.dfg.insts[made].op == Opcode::Sitofp && is_nearest && is_word).then_some(from)
+    };
+    let [p, q] = operands(func, root)?;
+    let (a, b) = (integer(p)?, integer(q)?);
+    let bare = !flags.contains(Flags::SAT) && !flags.contains(Flags::RELU) && flags.rounding() == Rounding::Nearest;
+    let op = match data.op {
+        _ if !bare => return None,
+        Opcode::Fsub => Opcode::Sub,
+        _ => Opcode::Add,
+    };
+    let mut builder = before(func, root);
+    let [a, b] = [a, b].map(|value| match builder.ty(value) {
+        Type::I32 => value,
+        _ => builder.convert(Opcode::Sext, value, Type::I32),
+    });
+    let sum = builder.binary_flags(op, Flags::NSW, a, b);
+    Some((Rule::ConvertedSum, builder.convert(Opcode::Sitofp, sum, ty)))
 }

@@ -1,6 +1,6 @@
 //! Sums of integers as multiples of their terms.
 
-use ptxc_ir::{Function, FunctionBuilder, Inst, Opcode, Type, Value};
+use ptxc_ir::{Function, FunctionBuilder, Inst, Opcode, Type, Value, ValueDef};
 use smallvec::SmallVec;
 
 use super::{MOST_OPERATIONS, Uses, before, operands};
@@ -54,11 +54,23 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, root: Inst) -> Option<Fo
     let (nodes, sum) = collect(func, uses, root, ty)?;
     // Sums of different values alone are as good one way as the other, and may be part of something else.
     let gathers = sum.repeats || sum.terms.iter().any(|term| !sum.is_plain(term));
-    if !gathers || sum.cost() >= cost_of_tree(&nodes, &sum) || leaves_address(func, uses, root, &sum) {
+    if !gathers
+        || lengthens_loop(func, root, &sum)
+        || sum.cost() >= cost_of_tree(&nodes, &sum)
+        || leaves_address(func, uses, root, &sum)
+    {
         return None;
     }
     let mut builder = before(func, root);
     Some((Rule::CollectTerms, sum.emit(&mut builder)))
+}
+
+/// Whether a sum adds several products to what a loop carries, which then would wait for each of them.
+fn lengthens_loop(func: &Function, root: Inst, sum: &Sum) -> bool {
+    let block = func.layout.inst_block(root).filter(|block| Some(*block) != func.layout.entry());
+    let carried = |value: Value| matches!(func.dfg.def(value), ValueDef::Param(of, _) if Some(of) == block);
+    let factors = sum.terms.iter().filter(|term| !sum.is_plain(term)).count();
+    !sum.repeats && factors > 1 && sum.terms.iter().any(|term| sum.is_plain(term) && carried(term.value))
 }
 
 /// Whether what alone uses a sum takes it into its own tree.

@@ -210,7 +210,9 @@ fn tested_bit(func: &mut Function, inst: Inst) -> Option<Found> {
     for (one, x) in [(a, b), (b, a)] {
         let Some(shifted) = made_by(func, one, Opcode::Shl) else { continue };
         let &[start, by] = &shifted[..] else { continue };
-        if constant(func, start) != Some(1) || constant(func, by).is_some() {
+        // What made the word may need the bit in its place: the shift is there.
+        let shares = func.dfg.def_inst(x).is_some_and(|maker| func.dfg.args(maker).contains(&one));
+        if constant(func, start) != Some(1) || constant(func, by).is_some() || shares {
             continue;
         }
         let mut builder = before(func, inst);

@@ -132,7 +132,7 @@ fn number_of_flag(func: &mut Function, inst: Inst) -> Option<Found> {
 const MAX_RANGE_DEPTH: u32 = 4;
 
 /// Whether a signed number fits so many bits.
-fn fits_signed(func: &Function, value: Value, bits: u32) -> bool {
+pub(crate) fn fits_signed(func: &Function, value: Value, bits: u32) -> bool {
     let limit = 1i128 << (bits - 1);
     let (least, most) = signed_range(func, value, MAX_RANGE_DEPTH);
     -limit <= least && most < limit

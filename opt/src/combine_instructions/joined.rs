@@ -1,5 +1,5 @@
 //! Operations on two results of one kind, done once on what they were made of: signs, comparisons,
-//! parities.
+//! parities, halves.
 
 use ptxc_ir::{Extra, Flags, FloatCC, Function, Inst, IntCC, Opcode, Type, Value};
 
@@ -8,6 +8,9 @@ use crate::rules::{Found, Rule};
 
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
+    if func.dfg.insts[inst].op == Opcode::Trunc {
+        return average_up(func, inst);
+    }
     let &[p, q] = func.dfg.args(inst) else { return None };
     let (p, q) = (func.dfg.resolve(p), func.dfg.resolve(q));
     match func.dfg.insts[inst].op {
@@ -134,4 +137,25 @@ fn low_bits(func: &mut Function, inst: Inst, p: Value, q: Value) -> Option<Found
     let upper = builder.binary(Opcode::Shl, ones, by);
     let low = builder.binary(Opcode::Xor, upper, ones);
     Some((Rule::LowBits, builder.binary(Opcode::And, x, low)))
+}
+
+/// Half of the sum of two words and one: the bits that either has, less half of those that differ.
+fn average_up(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[wide] = func.dfg.args(inst) else { return None };
+    if func.dfg.ty(wide) != Type::I64 || func.dfg.insts[inst].ty != Type::I32 {
+        return None;
+    }
+    let halved = made_by(func, wide, Opcode::Ashr).or_else(|| made_by(func, wide, Opcode::Lshr))?;
+    let sum = made_by(func, halved[0], Opcode::Add).filter(|_| constant(func, halved[1]) == Some(1))?;
+    let parts = made_by(func, sum[0], Opcode::Add).filter(|_| constant(func, sum[1]) == Some(1))?;
+    let word = |value: Value| {
+        let word = *made_by(func, value, Opcode::Sext)?.first()?;
+        (func.dfg.ty(word) == Type::I32).then_some(word)
+    };
+    let (a, b) = (word(parts[0])?, word(parts[1])?);
+    let mut builder = before(func, inst);
+    let either = builder.binary(Opcode::Or, a, b);
+    let differ = builder.binary(Opcode::Xor, a, b);
+    let half = builder.binary_imm(Opcode::Ashr, differ, 1);
+    Some((Rule::SignedAverageUp, builder.binary(Opcode::Sub, either, half)))
 }

@@ -10,7 +10,7 @@ mod arithmetic;
 mod bits;
 mod choices;
 mod compare;
-mod convert;
+pub(crate) mod convert;
 mod division;
 mod fast;
 mod fields;
@@ -18,6 +18,7 @@ mod find_nth;
 mod float;
 mod floors;
 mod idioms;
+mod joined;
 mod limits;
 mod magnitudes;
 mod ranges;
@@ -148,6 +149,7 @@ fn replacement(
         .or_else(|| limits::rewrite(func, inst))
         .or_else(|| arithmetic::rewrite(func, inst))
         .or_else(|| idioms::rewrite(func, ctx, inst))
+        .or_else(|| joined::rewrite(func, inst))
         .or_else(|| bits::rewrite(func, uses, known, inst))
         .or_else(|| compare::rewrite(func, known, inst))
         .or_else(|| fields::rewrite(func, uses, inst))
