@@ -167,9 +167,7 @@ impl Lower<'_> {
         match plain {
             Some(head) => self.emit_toks(&[head, tok::B32], &list),
             None => {
-                // The table does not ask for what is missing. Of two constants one would take a register.
-                let last = operands.last().copied().filter(|last| !matches!(last, Operand::Imm(_)));
-                list.resize(4, last.unwrap_or(Operand::Imm(0)));
+                list.resize(4, filler(&operands));
                 list.push(Operand::Imm(i64::from(table)));
                 self.emit_toks(&[tok::LOP3, tok::B32], &list);
             }
@@ -261,6 +259,12 @@ impl Lower<'_> {
             }
         }
     }
+}
+
+/// What stands where a table does not ask: a register, since the machine takes one constant and brings another into a register.
+pub(super) fn filler(operands: &[Operand]) -> Operand {
+    let register = operands.iter().find(|operand| matches!(operand, Operand::Use(_)));
+    register.or(operands.last()).copied().unwrap_or(Operand::Imm(0))
 }
 
 /// The table of the other operands where one is all zeros or all ones.

@@ -6,6 +6,7 @@ use ptxc_targets::{Tok, tok};
 use smallvec::SmallVec;
 
 use super::Plan;
+use super::emit::filler;
 use crate::lower::Lower;
 use crate::rules::Pattern;
 
@@ -28,8 +29,7 @@ impl Lower<'_> {
             return false;
         }
         let Some((table, mut operands)) = self.last_table(tested.logic) else { return false };
-        let last = operands.last().copied().unwrap_or(Operand::Imm(0));
-        operands.resize(3, last);
+        operands.resize(3, filler(&operands));
         let (other, result) = (self.reg_of(tested.other), self.new_reg(RegClass::Pred));
         let mut list: SmallVec<[Operand; 8]> =
             SmallVec::from_slice(&[Operand::Open(GroupKind::Pair, 2), Operand::Sink, Operand::Def(result)]);
