@@ -81,7 +81,7 @@ const LEFT_OUT: &[Opcode] = &[
 #[test]
 fn programs_hold_every_operation() {
     let mut seen = BTreeSet::new();
-    for seed in 0..400 {
+    for seed in 0..1200 {
         let module = generate(seed, &Features::for_seed(seed)).module;
         for func in module.funcs.values() {
             let insts = func.layout.blocks().flat_map(|b| func.layout.insts(b));

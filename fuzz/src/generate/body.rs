@@ -255,6 +255,10 @@ impl Body<'_> {
         if ty.is_int() {
             return value;
         }
+        if ty.is_ptr() {
+            // Where something lies is no result.
+            return self.int(Type::I64, 0);
+        }
         let value = self.settled(value);
         self.convert(Opcode::Bitcast, value, Type::int(ty.scalar_bits()))
     }

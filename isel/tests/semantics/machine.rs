@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ptxc_ir::{
     AtomicOp, Block, BlockCall, ConstData, Extra, Flags, FuncId, Function, Inst, Module, Opcode, Scalar, Shape,
-    TargetOp, Type, Value,
+    TargetOp, TargetOperand, Type, Value,
 };
 
 use super::{floats, integers};
@@ -232,9 +232,14 @@ impl<'m> Machine<'m> {
 
     /// The target operations that legalization writes.
     fn target(&mut self, op: &TargetOp, args: &[Lanes]) -> Result<Option<u128>, String> {
-        let TargetOp::Known { toks, .. } = op else { return Err("opaque".into()) };
+        let TargetOp::Known { toks, operands, .. } = op else { return Err("opaque".into()) };
         let text: Vec<&str> = toks.iter().map(|t| t.text()).collect();
-        let Some(values) = args.iter().map(|l| l[0]).collect::<Option<Vec<u128>>>() else { return Ok(None) };
+        let read = operands.iter().filter_map(|operand| match operand {
+            TargetOperand::Arg(index) => Some(args[*index as usize][0]),
+            TargetOperand::Imm(number) => Some(Some(*number as u128)),
+            _ => None,
+        });
+        let Some(values) = read.collect::<Option<Vec<u128>>>() else { return Ok(None) };
         let sum = |a: u128, b: u128, c: bool| a + b + u128::from(c);
         let flipped = |b: u128| !b & integers::mask(64);
         Ok(Some(match text[..] {
