@@ -401,11 +401,7 @@ impl generated::rules::Context for Lower<'_> {
     }
 
     fn extended_shift_s32(&mut self, inst: Inst) -> Option<(Value, i64)> {
-        self.extended_shift(inst, Opcode::Sext)
-    }
-
-    fn extended_shift_u32(&mut self, inst: Inst) -> Option<(Value, i64)> {
-        self.extended_shift(inst, Opcode::Zext)
+        self.extended_shift(inst)
     }
 
     fn difference(&mut self, inst: Inst) -> Option<(bool, Value, Value)> {

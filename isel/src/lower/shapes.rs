@@ -171,17 +171,16 @@ impl Lower<'_> {
         })
     }
 
-    /// The word and the factor behind an extended shift that loses nothing, or nothing signed: `a << n` as a product.
-    pub(super) fn extended_shift(&self, inst: Inst, extension: Opcode) -> Option<(Value, i64)> {
+    /// The word and the factor behind a shift that loses nothing signed and is extended: `a << n` as a product.
+    pub(super) fn extended_shift(&self, inst: Inst) -> Option<(Value, i64)> {
         let data = &self.ir.dfg.insts[inst];
-        if data.op != extension || data.ty != Type::I64 {
+        if data.op != Opcode::Sext || data.ty != Type::I64 {
             return None;
         }
         let shift = self.only_for_this(self.arg(inst, 0), Opcode::Shl)?;
         // The factor of a signed product is positive.
-        let (kept, most) = if extension == Opcode::Sext { (Flags::NSW, 30) } else { (Flags::NUW, 31) };
-        let by = self.const_i64(self.arg(shift, 1)).filter(|by| (0..=most).contains(by))?;
-        self.ir.dfg.insts[shift].flags.contains(kept).then(|| (self.arg(shift, 0), 1 << by))
+        let by = self.const_i64(self.arg(shift, 1)).filter(|by| (0..=30).contains(by))?;
+        self.ir.dfg.insts[shift].flags.contains(Flags::NSW).then(|| (self.arg(shift, 0), 1 << by))
     }
 
     /// The a and n of `(a << (32 - n)) >> (32 - n)`.
