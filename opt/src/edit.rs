@@ -13,6 +13,13 @@ pub fn for_each_inst(func: &Function, mut f: impl FnMut(Inst)) {
     }
 }
 
+/// How often each value is used.
+pub fn count_uses(func: &Function) -> SecondaryMap<Value, u32> {
+    let mut counts = SecondaryMap::with_capacity(func.dfg.num_values());
+    for_each_inst(func, |inst| func.dfg.for_each_use(inst, |value| counts[func.dfg.resolve(value)] += 1));
+    counts
+}
+
 /// Makes one instruction's uses refer to values, not to aliases.
 pub fn resolve_uses_of(func: &mut Function, inst: Inst) {
     // `map_uses` borrows the graph; the few uses of one instruction are resolved beforehand, and only if one is stale.

@@ -9,12 +9,13 @@
 //! What uses a value whose unread bits changed may overflow where it did not: its promises are dropped.
 
 use cranelift_entity::SecondaryMap;
-use ptxc_ir::{Block, Cfg, Extra, Flags, Function, Inst, IntCC, Opcode, Scalar, Type, Value};
+use ptxc_ir::{Block, Cfg, Extra, Flags, Function, Inst, IntCC, Opcode, Value};
 use smallvec::SmallVec;
 
 use crate::edit::resolve_all_uses;
 use crate::pass::Context;
 use crate::rules::{Found, Rule};
+use crate::widths::{int_width, mask};
 
 /// What promises of an operand or result that a change of unread bits may break.
 const PROMISES: Flags = Flags::from_bits(
@@ -36,6 +37,7 @@ pub fn ignore_unread_bits(func: &mut Function, ctx: &Context<'_>) -> bool {
                 let flags = func.dfg.insts[inst].flags;
                 func.dfg.insts[inst].flags = flags.without(PROMISES);
             }
+            pass_on(func, inst, &mut changed);
             let Some(result) = func.dfg.first_result(inst).filter(|_| func.dfg.num_results(inst) == 1) else {
                 continue;
             };
@@ -53,6 +55,18 @@ pub fn ignore_unread_bits(func: &mut Function, ctx: &Context<'_>) -> bool {
         resolve_all_uses(func);
     }
     any
+}
+
+/// Parameters of blocks change with what is passed to them. Of what is passed back all bits count as read, and none changes.
+fn pass_on(func: &Function, branch: Inst, changed: &mut SecondaryMap<Value, bool>) {
+    func.dfg.for_each_target(branch, |target| {
+        let params = func.dfg.block_params(target.block);
+        for (value, param) in target.args.as_slice(&func.dfg.pool).iter().zip(params) {
+            if changed[func.dfg.resolve(*value)] {
+                changed[*param] = true;
+            }
+        }
+    });
 }
 
 /// The operand that has the same bits, of those that are read.
@@ -187,17 +201,4 @@ fn up_to(bits: u64) -> u64 {
 /// All bits from the lowest one on that is set.
 fn from_on(bits: u64) -> u64 {
     u64::MAX.checked_shl(bits.trailing_zeros()).unwrap_or(0)
-}
-
-/// The width of a scalar integer of up to 64 bits.
-fn int_width(ty: Type) -> Option<u32> {
-    match ty.kind()? {
-        Scalar::Int(width) if width <= 64 && !ty.is_vector() => Some(width),
-        _ => None,
-    }
-}
-
-/// All ones in the low `width` bits.
-fn mask(width: u32) -> u64 {
-    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
 }

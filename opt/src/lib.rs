@@ -44,6 +44,7 @@ mod share_addresses;
 mod simplify_control_flow;
 mod undefined_symbols;
 mod widen_arithmetic;
+mod widths;
 
 pub use choose_values::{choose_values, tabulate_choices};
 pub use collect_terms::collect_terms;

@@ -9,7 +9,7 @@ use cranelift_entity::SecondaryMap;
 use ptxc_ir::{Flags, Function, FunctionBuilder, Inst, Opcode, Scalar, Type, Value};
 use rustc_hash::FxHashMap;
 
-use crate::edit::resolve_all_uses;
+use crate::edit::{count_uses, resolve_all_uses};
 use crate::pass::Context;
 
 /// Instructions of one tree.
@@ -18,10 +18,9 @@ const MOST_INSTRUCTIONS: usize = 32;
 /// The pass.
 pub fn widen_arithmetic(func: &mut Function, _ctx: &Context<'_>) -> bool {
     let mut roots = Vec::new();
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
+    let uses = count_uses(func);
     for block in func.layout.blocks() {
         for inst in func.layout.insts(block) {
-            func.dfg.for_each_use(inst, |value| uses[func.dfg.resolve(value)] += 1);
             if matches!(func.dfg.insts[inst].op, Opcode::Zext | Opcode::Sext) {
                 roots.push(inst);
             }

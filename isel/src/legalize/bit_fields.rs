@@ -18,17 +18,19 @@ const MAX_WAYS: u32 = 64;
 
 /// Rewrites a function whose aliases are resolved, and names in `formed` what it found.
 pub(super) fn move_fields(func: &mut Function, formed: &mut Vec<(Inst, Pattern)>) {
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(func.dfg.num_values());
     let mut roots: Vec<Inst> = Vec::new();
     let blocks: Vec<Block> = func.layout.blocks().collect();
     for block in blocks {
         for inst in func.layout.insts(block) {
-            func.dfg.for_each_use(inst, |value| uses[value] += 1);
             if func.dfg.insts[inst].op == Opcode::Or && func.dfg.insts[inst].ty == Type::I32 {
                 roots.push(inst);
             }
         }
     }
+    if roots.is_empty() {
+        return;
+    }
+    let uses = super::cleanup::count_uses(func);
     let before = formed.len();
     let mut inside: SecondaryMap<Value, bool> = SecondaryMap::new();
     for inst in roots.into_iter().rev() {

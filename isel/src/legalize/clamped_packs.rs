@@ -50,11 +50,10 @@ struct Part {
 /// Rewrites what a function whose aliases are resolved puts together, and names it in `formed`.
 pub(super) fn form_clamped_packs(func: &mut Function, formed: &mut Vec<(Inst, Pattern)>) {
     let blocks: Vec<Block> = func.layout.blocks().collect();
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(func.dfg.num_values());
+    let uses = super::cleanup::count_uses(func);
     let mut roots: Vec<Inst> = Vec::new();
     for block in blocks {
         for inst in func.layout.insts(block) {
-            func.dfg.for_each_use(inst, |value| uses[value] += 1);
             let data = &func.dfg.insts[inst];
             let word = data.op == Opcode::Or && data.ty == Type::I32;
             if word || data.op == Opcode::Vector && data.ty == Type::I16.with_lanes(2) {

@@ -57,6 +57,17 @@ fn is_removable(func: &Function, inst: Inst) -> bool {
     matches!(func.dfg.insts[inst].op.info().effect, Effect::Pure | Effect::Traps)
 }
 
+/// How often each value is used, in a function whose aliases are resolved.
+pub(super) fn count_uses(func: &Function) -> SecondaryMap<Value, u32> {
+    let mut uses = SecondaryMap::with_capacity(func.dfg.num_values());
+    for block in func.layout.blocks() {
+        for inst in func.layout.insts(block) {
+            func.dfg.for_each_use(inst, |value| uses[value] += 1);
+        }
+    }
+    uses
+}
+
 /// Writes every use of an alias as a use of what it stands for, and removes instructions without effect or use.
 pub(super) fn resolve_and_sweep(func: &mut Function) {
     let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(func.dfg.num_values());

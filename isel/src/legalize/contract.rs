@@ -59,11 +59,10 @@ struct Users {
 
 impl Users {
     fn new(func: &Function) -> Users {
-        let mut users = Users { sums: SecondaryMap::new(), uses: SecondaryMap::with_capacity(func.dfg.num_values()) };
+        let mut users = Users { sums: SecondaryMap::new(), uses: super::cleanup::count_uses(func) };
         let blocks: SmallVec<[Block; 16]> = func.layout.blocks().collect();
         for block in blocks {
             for inst in func.layout.insts(block) {
-                func.dfg.for_each_use(inst, |value| users.uses[value] += 1);
                 let data = &func.dfg.insts[inst];
                 if !matches!(data.op, Opcode::Fadd | Opcode::Fsub) || !data.flags.contains(Flags::CONTRACT) {
                     continue;

@@ -14,11 +14,10 @@ use crate::rules::Pattern;
 /// Rewrites a function whose aliases are resolved, and names in `formed` what it found. `fields`: the machine inserts bit fields.
 pub(super) fn move_masks(func: &mut Function, fields: bool, formed: &mut Vec<(Inst, Pattern)>) {
     let blocks: Vec<Block> = func.layout.blocks().collect();
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(func.dfg.num_values());
+    let uses = super::cleanup::count_uses(func);
     let mut found: Vec<Inst> = Vec::new();
     for block in blocks {
         for inst in func.layout.insts(block) {
-            func.dfg.for_each_use(inst, |value| uses[value] += 1);
             let data = &func.dfg.insts[inst];
             let logic = matches!(data.op, Opcode::And | Opcode::Or | Opcode::Xor);
             let shift =

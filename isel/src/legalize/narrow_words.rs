@@ -36,12 +36,7 @@ pub(super) fn narrow(func: &mut Function, formed: &mut Vec<(Inst, Pattern)>) {
         }
         return;
     }
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(func.dfg.num_values());
-    for block in func.layout.blocks() {
-        for inst in func.layout.insts(block) {
-            func.dfg.for_each_use(inst, |value| uses[value] += 1);
-        }
-    }
+    let uses = super::cleanup::count_uses(func);
     let before = formed.len() - products.len();
     for (inst, value, at) in roots {
         let block = func.layout.inst_block(inst);

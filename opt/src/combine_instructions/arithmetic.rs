@@ -1,8 +1,8 @@
 //! Operations written by others: absolute values, averages, saturation, counts that guard against zero.
 
-use ptxc_ir::{Extra, Flags, Function, Inst, IntCC, Opcode, Type, Value};
+use ptxc_ir::{Flags, Function, Inst, IntCC, Opcode, Type, Value};
 
-use super::{before, constant, int_width, made_by, mask, signed};
+use super::{before, compared, constant, int_width, made_by, mask, pair, signed};
 use crate::rules::{Found, Rule};
 
 /// A cheaper way to the same result.
@@ -15,23 +15,6 @@ pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
         Opcode::And | Opcode::Or => power_of_two(func, inst).or_else(|| masked_saturation(func, inst)),
         Opcode::Add => added_difference(func, inst),
         Opcode::Mul => rounded_down(func, inst),
-        _ => None,
-    }
-}
-
-/// The comparison behind a flag.
-fn compared(func: &Function, flag: Value) -> Option<(IntCC, Value, Value)> {
-    let inst = func.dfg.def_inst(flag)?;
-    match (func.dfg.insts[inst].op, func.dfg.insts[inst].extra, func.dfg.args(inst)) {
-        (Opcode::Icmp, Extra::IntCC(cc), [a, b]) => Some((cc, func.dfg.resolve(*a), func.dfg.resolve(*b))),
-        _ => None,
-    }
-}
-
-/// The two operands of an operation.
-fn pair(func: &Function, value: Value, op: Opcode) -> Option<(Value, Value)> {
-    match made_by(func, value, op)?[..] {
-        [a, b] => Some((a, b)),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use ptxc_ir::{Extra, Flags, Function, Inst, IntCC, KnownBits, Opcode, Type, Value};
 
-use super::{Uses, before, constant, int_width, made_by, mask, signed};
+use super::{Uses, before, compared, constant, int_width, made_by, mask, pair, signed, with_constant};
 use crate::rules::{Found, Rule};
 
 /// A cheaper way to the same result.
@@ -25,27 +25,6 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, known: &KnownBits, inst:
         Opcode::Icmp => within_limits(func, uses, inst).or_else(|| carry_of_product(func, inst)),
         _ => None,
     }
-}
-
-/// The two operands of an operation.
-fn pair(func: &Function, value: Value, op: Opcode) -> Option<(Value, Value)> {
-    match made_by(func, value, op)?[..] {
-        [a, b] => Some((a, b)),
-        _ => None,
-    }
-}
-
-/// An operation on a value and a constant.
-fn with_constant(func: &Function, value: Value, op: Opcode) -> Option<(Value, u64)> {
-    let (x, number) = pair(func, value, op)?;
-    Some((x, constant(func, number)?))
-}
-
-/// The comparison behind a flag.
-fn compared(func: &Function, flag: Value) -> Option<(IntCC, Value, Value)> {
-    let inst = func.dfg.def_inst(flag)?;
-    let Extra::IntCC(cc) = func.dfg.insts[inst].extra else { return None };
-    pair(func, flag, Opcode::Icmp).map(|(a, b)| (cc, a, b))
 }
 
 /// A choice between integers by a comparison: the condition, and the values where it holds and where not.

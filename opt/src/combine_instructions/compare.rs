@@ -4,7 +4,7 @@ use ptxc_ir::{Extra, Flags, FloatCC, Function, Inst, IntCC, KnownBits, Opcode, T
 
 use crate::rules::{Found, Rule};
 
-use super::{before, constant, int_width, made_by, mask};
+use super::{before, compared, constant, int_width, made_by, mask};
 
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
@@ -53,16 +53,6 @@ fn counted_all(func: &mut Function, inst: Inst) -> Option<Found> {
     let mut builder = before(func, inst);
     let ones = builder.bits(ty, mask(width).into());
     Some((Rule::CountAll, builder.icmp(cc, x, ones)))
-}
-
-/// The comparison behind a value: condition and operands.
-fn compared(func: &Function, value: Value) -> Option<(IntCC, Value, Value)> {
-    let args = made_by(func, value, Opcode::Icmp)?;
-    let cc = condition(func, func.dfg.def_inst(value)?)?;
-    match args[..] {
-        [a, b] => Some((cc, a, b)),
-        _ => None,
-    }
 }
 
 /// A comparison that ranges decide, or that need not be signed.

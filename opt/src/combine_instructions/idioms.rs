@@ -7,7 +7,7 @@
 use ptxc_ir::{Extra, Flags, Function, Inst, IntCC, Opcode, Type, Value};
 use smallvec::SmallVec;
 
-use super::{before, constant, int_width, made_by, mask};
+use super::{before, constant, int_width, made_by, mask, with_constant};
 use crate::pass::Context;
 use crate::rules::{Found, Rule};
 
@@ -45,15 +45,6 @@ fn low_fields(bits: u32, width: u32) -> u64 {
     }
     // 2^(2 bits) - 1 is (2^bits - 1)(2^bits + 1).
     mask(width) / (mask(bits) + 2)
-}
-
-/// The value and the constant of an operation with one.
-fn with_constant(func: &Function, value: Value, op: Opcode) -> Option<(Value, u64)> {
-    let args = made_by(func, value, op)?;
-    match args[..] {
-        [a, b] => Some((a, constant(func, b)?)),
-        _ => None,
-    }
 }
 
 /// `value >> by & mask`, in either order, or without a mask where the shift leaves no more.

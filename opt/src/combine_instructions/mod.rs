@@ -26,14 +26,13 @@ mod remainders;
 mod rotations;
 
 use cranelift_entity::SecondaryMap;
-use ptxc_ir::{
-    Bits, Cfg, Effect, Extra, Flags, Function, FunctionBuilder, Inst, KnownBits, Opcode, Scalar, Type, Value,
-};
+use ptxc_ir::{Bits, Cfg, Effect, Extra, Flags, Function, FunctionBuilder, Inst, IntCC, KnownBits, Opcode, Value};
 use smallvec::SmallVec;
 
-use crate::edit::{for_each_inst, resolve_all_uses, resolve_uses_of};
+use crate::edit::{count_uses, resolve_all_uses, resolve_uses_of};
 use crate::pass::Context;
 use crate::rules::{Found, Rule};
+use crate::widths::{int_width, mask};
 
 /// Rules are applied to what rules made up to this depth.
 const MAX_DEPTH: u32 = 6;
@@ -62,9 +61,7 @@ struct Uses(SecondaryMap<Value, u32>);
 
 impl Uses {
     fn new(func: &Function) -> Uses {
-        let mut counts = SecondaryMap::with_capacity(func.dfg.num_values());
-        for_each_inst(func, |inst| func.dfg.for_each_use(inst, |value| counts[value] += 1));
-        Uses(counts)
+        Uses(count_uses(func))
     }
 
     /// One value takes the place of another.
@@ -202,19 +199,6 @@ fn add_flags(func: &mut Function, known: &KnownBits, inst: Inst) -> bool {
     true
 }
 
-/// The width of a scalar integer of 8 to 64 bits, or 1.
-fn int_width(ty: Type) -> Option<u32> {
-    match ty.kind()? {
-        Scalar::Int(width) if width <= 64 && !ty.is_vector() => Some(width),
-        _ => None,
-    }
-}
-
-/// All ones in the low `width` bits.
-fn mask(width: u32) -> u64 {
-    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
-}
-
 /// A scalar constant of up to 64 bits.
 fn constant(func: &Function, value: Value) -> Option<u64> {
     int_width(func.dfg.ty(value))?;
@@ -232,6 +216,26 @@ fn signed(func: &Function, value: Value) -> Option<i64> {
 fn made_by(func: &Function, value: Value, op: Opcode) -> Option<SmallVec<[Value; 3]>> {
     let inst = func.dfg.def_inst(value)?;
     (func.dfg.insts[inst].op == op).then(|| func.dfg.args(inst).iter().map(|v| func.dfg.resolve(*v)).collect())
+}
+
+/// The two operands of an operation.
+fn pair(func: &Function, value: Value, op: Opcode) -> Option<(Value, Value)> {
+    match made_by(func, value, op)?[..] {
+        [a, b] => Some((a, b)),
+        _ => None,
+    }
+}
+
+/// The operand and the constant of an operation.
+fn with_constant(func: &Function, value: Value, op: Opcode) -> Option<(Value, u64)> {
+    let (x, number) = pair(func, value, op)?;
+    Some((x, constant(func, number)?))
+}
+
+/// The comparison of integers behind a flag: condition and operands.
+fn compared(func: &Function, flag: Value) -> Option<(IntCC, Value, Value)> {
+    let Extra::IntCC(cc) = func.dfg.insts[func.dfg.def_inst(flag)?].extra else { return None };
+    pair(func, flag, Opcode::Icmp).map(|(a, b)| (cc, a, b))
 }
 
 /// The same of an instruction that does not flush subnormal numbers.

@@ -2,7 +2,7 @@
 
 use ptxc_ir::{Flags, Function, Inst, Opcode, Type, Value};
 
-use super::{before, constant, int_width, made_by, mask};
+use super::{before, constant, int_width, made_by, mask, pair};
 use crate::rules::{Found, Rule};
 
 /// Two shifts, or a product and its copy that is moved up, put together.
@@ -26,14 +26,6 @@ pub(super) fn rewrite(func: &mut Function, inst: Inst) -> Option<Found> {
 fn shifted(func: &Function, value: Value, op: Opcode) -> Option<(Value, u64)> {
     match made_by(func, value, op)?[..] {
         [x, by] => Some((x, constant(func, by)?)),
-        _ => None,
-    }
-}
-
-/// The two operands of an operation.
-fn pair(func: &Function, value: Value, op: Opcode) -> Option<(Value, Value)> {
-    match made_by(func, value, op)?[..] {
-        [a, b] => Some((a, b)),
         _ => None,
     }
 }
