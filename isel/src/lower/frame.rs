@@ -257,7 +257,7 @@ impl Lives {
                 | (Opcode::Store, 1)
                 | (Opcode::Memcpy | Opcode::Memmove, 0 | 1)
                 | (Opcode::Memset, 0) => accessed |= pointees,
-                (Opcode::Icmp, _) => {}
+                // A comparison tells objects apart that are not accessed at the same time, so it is no exception.
                 _ if derives(op) => {}
                 _ => self.escaped |= pointees,
             }

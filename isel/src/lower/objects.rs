@@ -69,7 +69,11 @@ impl Lower<'_> {
     fn propagate(&self, inst: Inst, objects: &mut Objects) -> bool {
         let dfg = &self.ir.dfg;
         let mut changed = false;
-        if let Some(result) = dfg.first_result(inst).filter(|value| dfg.ty(*value).is_ptr()) {
+        if dfg.num_results(inst) > 1 {
+            for result in dfg.results(inst).filter(|value| dfg.ty(*value).is_ptr()) {
+                changed |= raise(&mut objects.of[result], Some(Known::default()));
+            }
+        } else if let Some(result) = dfg.first_result(inst).filter(|value| dfg.ty(*value).is_ptr()) {
             let data = &dfg.insts[inst];
             let known = match data.op {
                 Opcode::Gep | Opcode::Addrspacecast | Opcode::Freeze => self.known_in(self.arg(inst, 0), objects),

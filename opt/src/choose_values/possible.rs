@@ -1,7 +1,8 @@
 //! Switches on numbers of which bits are known: what cannot occur is no case, and where few others are left they are
 //! cases too, so that nothing else comes.
 
-use ptxc_ir::{Bits, BlockCall, Cfg, Extra, Function, FunctionBuilder, Inst, KnownBits, Opcode};
+use ptxc_ir::{Bits, BlockCall, Cfg, Extra, Function, FunctionBuilder, Inst, KnownBits, Opcode, Value};
+use smallvec::SmallVec;
 
 use crate::pass::Context;
 use crate::rules::Rule;
@@ -57,7 +58,11 @@ fn restrict_one(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<()
         return None;
     }
     if let Some(missing) = missing {
-        cases.extend(missing.into_iter().map(|number| (u128::from(number), default)));
+        // Each case has arguments of its own: who takes one away takes it from all that share them.
+        let args: SmallVec<[Value; 4]> = default.args.as_slice(&func.dfg.pool).iter().copied().collect();
+        for number in missing {
+            cases.push((number.into(), func.dfg.block_call(default.block, &args)));
+        }
         let block = func.layout.inst_block(inst)?;
         let mut builder = FunctionBuilder::new(func);
         let never = builder.block_after(block);
