@@ -96,6 +96,9 @@ pub enum Extra {
 }
 
 /// A branch target with its block arguments.
+///
+/// The list of arguments belongs to one branch target: passes change it in place. A second target with the same arguments is made anew
+/// ([`crate::Dfg::block_call`]), not copied.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockCall {
     /// Where to.
