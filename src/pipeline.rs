@@ -40,6 +40,7 @@ const O2: &[&str] = &[
     "choose-values",
     "tabulate-choices",
     "simplify-control-flow",
+    "solve-loops",
     "join-branches",
     "number-values",
     "combine-exchanges",

@@ -81,6 +81,7 @@ features! {
     chained_branches "Branches decided one after the other that share a destination";
     accumulators "Loops that carry floats updated side by side";
     carried_pointers "Loops that carry pointers into one space or several, and counters that are alike";
+    bit_loops "Loops over the bits of a number";
     find_nth "The n-th bit that is set";
     conversions "Conversions among clamps and roundings";
     pairs "Scalar operations whose results become lanes";

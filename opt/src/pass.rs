@@ -89,6 +89,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::choose_values,
     },
     Pass {
+        name: "solve-loops",
+        summary: "computes in a few operations what loops over the bits of a number compute",
+        run: crate::solve_loops,
+    },
+    Pass {
         name: "join-branches",
         summary: "makes one branch of two that share a destination",
         run: crate::join_branches,

@@ -285,6 +285,20 @@ rules! {
     // Generic pointers (`infer_spaces/`).
     SpaceInferred "space.inferred" "An access through a generic pointer into one space.";
 
+    // Loops over the bits of a number (`solve_loops/`).
+    LoopKnown "loop.known" "As many rounds as a constant says.";
+    LoopHighest "loop.highest" "Rounds until nothing is left of what moves down: the place of the highest one.";
+    LoopLowest "loop.lowest" "Rounds until nothing is left of what moves up: the place of the lowest one.";
+    LoopCleared "loop.cleared" "Rounds that clear one bit each: as many as ones.";
+    LoopFirst "loop.first" "Rounds until a bit is set, from the lowest on.";
+    LoopFirstAbove "loop.first_above" "Rounds until a bit is set, from the highest on.";
+    LoopOnes "loop.ones" "Bits added up are the number of ones.";
+    LoopParity "loop.parity" "Bits that change another one: the parity.";
+    LoopBits "loop.bits" "Bits put together where they were.";
+    LoopReversed "loop.reversed" "Bits put together the other way around.";
+    LoopCarryless "loop.carryless" "Copies for bits, without carries: a product.";
+    LoopProduct "loop.product" "Copies for bits, added: a product.";
+
     // Branches to one destination (`join_branches.rs`).
     BranchBoth "join.both" "Two conditions that both have to hold.";
     BranchEither "join.either" "Two conditions of which one has to hold.";

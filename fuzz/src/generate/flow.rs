@@ -17,7 +17,7 @@ impl Body<'_> {
         }
         let features = *self.features;
         let loops = self.control.loops < MOST_LOOPS;
-        match self.rng.below(15) {
+        match self.rng.below(16) {
             0..=2 if features.branches => self.branch(),
             3 | 4 if features.loops && loops => self.repeat(),
             5 if features.switches => self.switch(),
@@ -29,6 +29,7 @@ impl Body<'_> {
             12 | 13 if features.accumulators && features.floats && features.vectors && loops => self.accumulate(),
             11 if features.chained_branches => self.chained_branches(),
             14 if features.carried_pointers && features.generic_addresses && loops => self.carry_pointers(),
+            15 if features.bit_loops && loops => self.bit_loop(),
             _ => return false,
         }
         true

@@ -6,6 +6,7 @@
 //! show, barriers stand where all threads come, loops end. NaNs are replaced by one before their bits are seen.
 
 mod adjacent;
+mod bit_loops;
 mod body;
 mod calls;
 mod echoes;

@@ -70,7 +70,7 @@ impl Body<'_> {
         }
     }
 
-    fn block_of(&mut self, params: &[Type]) -> Block {
+    pub(super) fn block_of(&mut self, params: &[Type]) -> Block {
         let block = self.b.append_block();
         for ty in params {
             self.b.block_param(block, *ty);

@@ -286,13 +286,15 @@ struct Copy {
     bits: Value,
     /// The bit, and how far the copy is moved.
     at: u32,
+    /// The copy is chosen: where the bit is not set, nothing is read of it.
+    chosen: bool,
 }
 
 /// Copies of a value for every bit of another, added without carries: by masks, by products, by choices, in any order.
 fn carryless_product(func: &mut Function, ctx: &Context<'_>, inst: Inst, width: u32) -> Option<Found> {
     let result = func.dfg.first_result(inst)?;
     let mut pending: SmallVec<[Value; 8]> = SmallVec::new();
-    let (mut factors, mut seen) = (None, 0u64);
+    let (mut factors, mut seen, mut chosen) = (None, 0u64, false);
     let mut next = Some(result);
     while let Some(value) = next {
         let copy = if let Some((copy, rest)) = chosen_sum(func, value, width) {
@@ -308,6 +310,7 @@ fn carryless_product(func: &mut Function, ctx: &Context<'_>, inst: Inst, width: 
                     return None;
                 }
                 seen |= 1 << copy.at;
+                chosen |= copy.chosen;
             }
             None => {
                 let args = made_by(func, value, Opcode::Xor)?;
@@ -325,7 +328,9 @@ fn carryless_product(func: &mut Function, ctx: &Context<'_>, inst: Inst, width: 
     if !ctx.has_operation(Opcode::Clmul, Flags::EMPTY, Type::I64) {
         return None;
     }
-    Some((Rule::CarrylessProduct, before(func, inst).binary(Opcode::Clmul, a, b)))
+    let mut builder = before(func, inst);
+    let a = if chosen { builder.unary(Opcode::Freeze, a) } else { a };
+    Some((Rule::CarrylessProduct, builder.binary(Opcode::Clmul, a, b)))
 }
 
 /// `bit ? rest ^ copy : rest`.
@@ -333,7 +338,7 @@ fn chosen_sum(func: &Function, value: Value, width: u32) -> Option<(Copy, Value)
     let (sum, rest, bits, at) = chosen_by_bit(func, value, width)?;
     either(func, sum, Opcode::Xor)?.into_iter().find_map(|(same, copy)| {
         let of = moved_up(func, copy, at)?;
-        (same == rest).then_some((Copy { of, bits, at }, rest))
+        (same == rest).then_some((Copy { of, bits, at, chosen: true }, rest))
     })
 }
 
@@ -377,17 +382,17 @@ fn moved_up(func: &Function, value: Value, by: u32) -> Option<Value> {
 fn copy_for_bit(func: &Function, value: Value, width: u32) -> Option<Copy> {
     if let Some((copy, none, bits, at)) = chosen_by_bit(func, value, width) {
         let of = moved_up(func, copy, at)?;
-        return (constant(func, none) == Some(0)).then_some(Copy { of, bits, at });
+        return (constant(func, none) == Some(0)).then_some(Copy { of, bits, at, chosen: true });
     }
     let orders = |op: Opcode| either(func, value, op).into_iter().flatten();
     let by_mask = orders(Opcode::And).find_map(|(copy, kept)| {
         let (bits, at) = spread_bit(func, kept, width)?;
-        Some(Copy { of: moved_up(func, copy, at)?, bits, at })
+        Some(Copy { of: moved_up(func, copy, at)?, bits, at, chosen: false })
     });
     by_mask.or_else(|| {
         orders(Opcode::Mul).find_map(|(copy, bit)| {
             let (bits, at) = single_bit(func, bit, width)?;
-            Some(Copy { of: moved_up(func, copy, at)?, bits, at })
+            Some(Copy { of: moved_up(func, copy, at)?, bits, at, chosen: false })
         })
     })
 }
