@@ -36,6 +36,8 @@ const O2: &[&str] = &[
     "fold-constants",
     "merge-block-params",
     "infer-spaces",
+    "number-values",
+    "apply-conditions",
     "compute-ahead",
     "choose-values",
     "tabulate-choices",

@@ -13,6 +13,7 @@
 
 mod addresses;
 mod aliases;
+mod apply_conditions;
 mod call_graph;
 mod cheap;
 mod choose_values;
@@ -47,6 +48,7 @@ mod undefined_symbols;
 mod widen_arithmetic;
 mod widths;
 
+pub use apply_conditions::apply_conditions;
 pub use choose_values::{choose_values, tabulate_choices};
 pub use collect_terms::collect_terms;
 pub use combine_exchanges::combine_exchanges;

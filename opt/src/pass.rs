@@ -130,6 +130,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::share_addresses,
     },
     Pass {
+        name: "apply-conditions",
+        summary: "replaces what a branch decided in the blocks that only one of its ways leads to",
+        run: crate::apply_conditions,
+    },
+    Pass {
         name: "number-values",
         summary: "replaces an instruction by an equal one that dominates it",
         run: crate::number_values,

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """What the scheduler gains: every kernel of examples/ and of the programs that clang made, with and without it, on a GPU.
 
-    schedule_gain.py prepare FOLDER [--clang DIRECTORY] [--ptxc ptxc] [--ptxas ptxas] [--off OPTIONS] [--on OPTIONS]
+    schedule_gain.py prepare FOLDER [--clang DIRECTORY] [--ptxc ptxc] [--ptxas ptxas] [--off OPTIONS|llvm] [--on OPTIONS]
     schedule_gain.py measure FOLDER [--rounds 40] [--only NAME,...]
     schedule_gain.py table FOLDER RESULTS          the table again, as Markdown
 
 The first compiles all at -O3 both ways and assembles them with the same ptxas: no GPU is needed. It notes registers, spills,
 the length of the machine code, the scheduler's prediction, and how much of the new order ptxas kept. DIRECTORY holds `o2/`
-and `raw/` with LLVM IR. The second needs a GPU and CuPy. It takes each pair in turn, with the order of the two reversed from
+and `raw/` with LLVM IR. `--off llvm` compares with what rustc's libLLVM makes of that IR at -O3 instead. The second needs a GPU and CuPy. It takes each pair in turn, with the order of the two reversed from
 round to round, so that clocks and temperature are the same for both; the ratio is the median over the rounds of the ratio
 in a round, and each round runs a kernel often enough for a millisecond. Results are compared bit for bit.
 """
@@ -75,6 +75,16 @@ def predictions(text):
     return found
 
 
+def ptx_of(o, options, path):
+    """The PTX of a file, and what the scheduler predicts for each kernel."""
+    if options == "llvm":
+        # In a process of its own: LLVM ends the process on what it cannot select.
+        command = f"import sys, pattern_counts as p; print(p.Llvm('{o.arch}').compile(open(sys.argv[1]).read()))"
+        return run([sys.executable, "-c", f"import sys; sys.path.insert(0, {HERE!r}); {command}", path]), {}
+    compile = [o.ptxc, path, "-O3", "--sm", o.arch, *options.split()]
+    return run(compile), predictions(run([*compile, "--emit", "sched"]))
+
+
 def prepare(o):
     os.makedirs(o.folder, exist_ok=True)
     jobs = []
@@ -85,13 +95,15 @@ def prepare(o):
         try:
             for way, options in zip(WAYS, (o.off, o.on)):
                 base = f"{o.folder}/{module}.{way}"
-                compile = [o.ptxc, path, "-O3", "--sm", o.arch, *options.split()]
-                run([*compile, "-o", base + ".ptx"])
+                if options == "llvm" and kind == "examples":
+                    raise RuntimeError("LLVM does not read this language")
+                text, predicted = ptx_of(o, options, path)
+                open(base + ".ptx", "w").write(text)
                 assembled = run([o.ptxas, "-v", f"-arch={o.arch}", base + ".ptx", "-o", base + ".cubin"])
                 used = dict(re.findall(r"Compiling entry function '(\w+)'.*?Used (\d+) registers", assembled, re.S))
                 spills = dict(re.findall(r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores", assembled, re.S))
                 code = orders(run([o.nvdisasm, "-c", base + ".cubin"]))
-                made[way] = used, spills, code, bodies(open(base + ".ptx").read()), predictions(run([*compile, "--emit", "sched"]))
+                made[way] = used, spills, code, bodies(text), predicted
         except RuntimeError as error:
             print(module, "left out:", error)
             continue
@@ -103,7 +115,7 @@ def prepare(o):
             for way in WAYS:
                 used, spills, code, _, cycles = made[way]
                 job[way] = dict(registers=int(used[kernel]), spills=int(spills[kernel]), instructions=len(code[kernel]),
-                                predicted=cycles[kernel])
+                                predicted=cycles.get(kernel, 0))
             job["ptx"] = likeness(made["off"][3][kernel], made["on"][3][kernel])
             job["sass"] = likeness(made["off"][2][kernel], made["on"][2][kernel])
             jobs.append(job)

@@ -3,10 +3,12 @@
 //! The rules for `fma` (`rules/float.isle`) take a product that has one use. One that several sums use vanishes as well if each of
 //! them takes it in; here that is decided for all of them together. And where a target has `fma` of a format, but no sums
 //! (bf16 before sm_90, PTX ISA 9.7.4), sums are products with one by the time of selection.
-//! Only under `contract` of both, and in one block: nothing moves into a loop.
+//! Only under `contract` of both, and nothing moves into a loop. The sums may stand in blocks behind that of the product: `x * x` in
+//! `x * x + y * y < 4` and in `x * x - y * y` behind that branch.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
-use ptxc_ir::{Block, Flags, Function, FunctionBuilder, Inst, Opcode, Type, Value, flags::group};
+use ptxc_ir::loops::Loops;
+use ptxc_ir::{Block, Cfg, DominatorTree, Flags, Function, FunctionBuilder, Inst, Opcode, Type, Value, flags::group};
 use smallvec::SmallVec;
 
 use super::features::Features;
@@ -29,7 +31,7 @@ pub(super) fn contract_products(func: &mut Function, features: &Features, formed
     if products.is_empty() {
         return;
     }
-    let users = Users::new(func);
+    let users = Users::new(func, &Places::new(func));
     // Sums that have taken a product in, and values that those add.
     let mut taken: EntitySet<Inst> = EntitySet::new();
     for product in products {
@@ -51,14 +53,31 @@ pub(super) fn contract_products(func: &mut Function, features: &Features, formed
     super::cleanup::resolve_and_sweep(func);
 }
 
-/// The sums in the block of each product that use it, and how many uses it has at all.
+/// Which blocks are in loops that others are not in.
+struct Places(Option<Loops>);
+
+impl Places {
+    fn new(func: &Function) -> Places {
+        let cfg = Cfg::new(func);
+        Places((cfg.rpo().len() > 1).then(|| Loops::new(&cfg, &DominatorTree::new(&cfg))))
+    }
+
+    /// Whether what moves from one block to another that it dominates is not executed more often.
+    fn may_move(&self, from: Block, to: Block) -> bool {
+        let Places(Some(loops)) = self else { return true };
+        let deeper = || loops.is_irreducible() || loops.innermost(to).is_some_and(|inner| !loops.contains(inner, from));
+        from == to || !deeper()
+    }
+}
+
+/// The sums that use each product and may take it in where they stand, and how many uses it has at all.
 struct Users {
     sums: SecondaryMap<Value, SmallVec<[Inst; 2]>>,
     uses: SecondaryMap<Value, u32>,
 }
 
 impl Users {
-    fn new(func: &Function) -> Users {
+    fn new(func: &Function, places: &Places) -> Users {
         let mut users = Users { sums: SecondaryMap::new(), uses: super::cleanup::count_uses(func) };
         let blocks: SmallVec<[Block; 16]> = func.layout.blocks().collect();
         for block in blocks {
@@ -69,7 +88,8 @@ impl Users {
                 }
                 for value in func.dfg.args(inst) {
                     let maker = func.dfg.def_inst(*value).filter(|maker| func.dfg.insts[*maker].op == Opcode::Fmul);
-                    let here = maker.is_some_and(|maker| func.layout.inst_block(maker) == Some(block));
+                    let from = maker.and_then(|maker| func.layout.inst_block(maker));
+                    let here = from.is_some_and(|from| places.may_move(from, block));
                     // A product added to itself is used twice, by one sum.
                     if here && users.sums[*value].last() != Some(&inst) {
                         users.sums[*value].push(inst);

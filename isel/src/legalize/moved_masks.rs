@@ -114,7 +114,13 @@ fn sum_of_parts(func: &mut Function, uses: &SecondaryMap<Value, u32>, inst: Inst
     let down = |value: Value| func.dfg.def_inst(value).is_some_and(|inst| func.dfg.insts[inst].op == Opcode::Lshr);
     // What is masked goes into logic with the mask.
     let masked = |value: Value| with_constant(func, value, Opcode::And).is_some() && uses[value] == 1;
-    if !(up(a) || up(b)) || down(a) || down(b) || masked(a) || masked(b) {
+    // A flag added is predicated (measured on sm_100a: an instruction more).
+    let flag = |value: Value| {
+        let from = func.dfg.def_inst(value).map(|inst| (func.dfg.insts[inst].op, func.dfg.args(inst)));
+        matches!(from, Some((Opcode::Zext, &[bit])) if func.dfg.ty(bit) == Type::I1)
+    };
+    let kept = |value: Value| down(value) || masked(value) || flag(value);
+    if !(up(a) || up(b)) || kept(a) || kept(b) {
         return false;
     }
     let sum = FunctionBuilder::before(func, inst).binary(Opcode::Add, a, b);

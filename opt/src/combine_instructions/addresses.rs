@@ -1,6 +1,6 @@
 //! Addresses: constant parts of an index go last, where accesses take them as offsets.
 
-use ptxc_ir::{Extra, Flags, Function, Inst, Opcode, Value};
+use ptxc_ir::{Extra, Flags, Function, Inst, MemType, Opcode, Type, Value};
 
 use crate::rules::{Found, Rule};
 
@@ -10,7 +10,7 @@ use super::{Uses, before, constant, int_width, made_by, signed};
 pub(super) fn rewrite(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
     let Extra::Gep(ty) = func.dfg.insts[inst].extra else { return None };
     let &[base, index] = func.dfg.args(inst) else { return None };
-    if let Some((first, last)) = summands(func, uses, index) {
+    if let Some((first, last)) = summands(func, uses, ty, index) {
         let mut builder = before(func, inst);
         let partly = builder.gep(ty, base, &[first]);
         return Some((Rule::GepSum, builder.gep(ty, partly, &[last])));
@@ -23,16 +23,23 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Fo
     Some((Rule::GepConstantLast, builder.gep(ty, first, &[number])))
 }
 
-/// The summands of an index of 64 bits that nothing else uses, where one of them is a product or an extended number: the machine adds
-/// the address to either at once. One with a constant part is last.
-fn summands(func: &Function, uses: &Uses, index: Value) -> Option<(Value, Value)> {
+/// The summands of an index of 64 bits that nothing else uses, where one of them is an extended number or a product: the machine adds
+/// the address to either at once, to a product of two variables only if it is of bytes. One with a constant part is last.
+fn summands(func: &Function, uses: &Uses, ty: MemType, index: Value) -> Option<(Value, Value)> {
     if int_width(func.dfg.ty(index)) != Some(64) || !uses.is_single(index) {
         return None;
     }
     let sum = made_by(func, index, Opcode::Add)?;
     let &[a, b] = &sum[..] else { return None };
     let op = |value: Value| func.dfg.def_inst(value).map(|inst| func.dfg.insts[inst].op);
-    let takes_part = |value: Value| matches!(op(value), Some(Opcode::Mul | Opcode::Sext | Opcode::Zext));
+    let bytes = ty == MemType::Value(Type::I8);
+    let scaled =
+        |value: Value| made_by(func, value, Opcode::Mul).is_some_and(|args| func.dfg.as_const(args[1]).is_some());
+    let takes_part = |value: Value| match op(value) {
+        Some(Opcode::Sext | Opcode::Zext) => true,
+        Some(Opcode::Mul) => bytes || scaled(value),
+        _ => false,
+    };
     if func.dfg.as_const(b).is_some() || !(takes_part(a) || takes_part(b)) {
         return None;
     }
