@@ -298,6 +298,7 @@ rules! {
     LoopReversed "loop.reversed" "Bits put together the other way around.";
     LoopCarryless "loop.carryless" "Copies for bits, without carries: a product.";
     LoopProduct "loop.product" "Copies for bits, added: a product.";
+
     // What a branch decided (`apply_conditions/`).
     ConditionKnown "condition.known" "A condition where a branch on it was taken.";
     ConditionConstant "condition.constant" "A number where it was equal to a constant.";
