@@ -57,6 +57,7 @@ const O2: &[&str] = &[
     "pack-scalars",
     "merge-atomics",
     "remove-dead-code",
+    "combine-exchanges",
     "share-addresses",
     "remove-dead-code",
 ];

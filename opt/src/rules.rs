@@ -252,6 +252,7 @@ rules! {
     Interpolation "collect.interpolation" "A weighted mean from the difference.";
     JoinSigns "combine.join_signs" "Three signs, as that of three numbers joined.";
     JoinFloatConditions "combine.join_float_conditions" "Two comparisons of the same floats.";
+    PackedLanes "combine.packed_lanes" "Sums, minima or maxima of both halves of words, put together.";
     JoinParities "combine.join_parities" "The lowest bit of two numbers of ones.";
     LowBits "combine.low_bits" "Low bits of 64, kept by logic alone.";
     SignedAverageUp "combine.signed_average_up" "Half of a sum computed in twice the width, rounded up.";

@@ -2,11 +2,14 @@
 //!
 //! Every case of a switch that passes `false` on would put it into the register of the parameter, one by one. Put there
 //! before the switch, the other cases overwrite it. The way that is taken executes one move either way.
+//!
+//! A branch that passes one constant both ways, to parameters that receive the same from elsewhere, makes it once too
+//! ([`share_between_ways`]): a sum that begins with zero in a loop, and is zero where the loop is not entered.
 
 use crate::fences::Kinds;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, SecondaryMap};
-use ptxc_mir::{Block, Cfg, Function, Inst, InstData, Op, Operand, VReg};
+use ptxc_mir::{Block, BlockCall, Cfg, Function, Inst, InstData, Op, Operand, Terminator, VReg};
 use ptxc_targets::Opcode;
 
 /// As many edges have to bring the constant, and more than bring any other value.
@@ -18,7 +21,7 @@ pub(crate) fn share(func: &mut Function, cfg: &Cfg, depths: &SecondaryMap<Block,
     if kinds.has_products() {
         return;
     }
-    let mut pass = Pass { edges: edges(func, cfg), ..Pass::default() };
+    let mut pass = Pass { edges: edges(func, cfg, LEAST), ..Pass::default() };
     if pass.edges.is_empty() {
         return;
     }
@@ -35,12 +38,43 @@ pub(crate) fn share(func: &mut Function, cfg: &Cfg, depths: &SecondaryMap<Block,
     pass.remove_unread(func);
 }
 
-/// The edges into blocks with parameters, each with the index of its first argument, sorted by blocks.
-fn edges(func: &Function, cfg: &Cfg) -> Vec<(Block, usize)> {
+/// Most ways into a block whose parameters are compared with those of another one.
+const MOST_WAYS: usize = 8;
+/// Most pairs of parameters that are looked at for one branch.
+const MOST_PAIRS: u32 = 256;
+
+/// Makes constants once that the two ways of a branch pass to parameters which are one variable: one receives the other, or both
+/// the same from elsewhere.
+pub(crate) fn share_between_ways(func: &mut Function, cfg: &Cfg, kinds: &Kinds) {
+    if kinds.has_products() {
+        return;
+    }
+    let mut pass = Pass { edges: edges(func, cfg, 2), ..Pass::default() };
+    if pass.edges.is_empty() {
+        return;
+    }
+    pass.find_constants(func, kinds);
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    for &block in func.layout.iter().filter(|block| cfg.reachable(**block)) {
+        let Terminator::CondBra { then, otherwise, .. } = func.blocks[block].terminator else { continue };
+        if then.block == otherwise.block || then.len.saturating_mul(otherwise.len) > MOST_PAIRS {
+            continue;
+        }
+        for one in 0..then.len as usize {
+            let wanted =
+                (0..otherwise.len as usize).find(|other| pass.is_one_variable(func, (then, one), (otherwise, *other)));
+            pairs.extend(wanted.map(|other| (then.as_range().start + one, otherwise.as_range().start + other)));
+        }
+    }
+    pass.join(func, &pairs);
+}
+
+/// The edges into blocks with parameters and so many ways in, each with the index of its first argument, sorted by blocks.
+fn edges(func: &Function, cfg: &Cfg, least: usize) -> Vec<(Block, usize)> {
     let mut edges = Vec::new();
     for &block in func.layout.iter().filter(|block| cfg.reachable(**block)) {
         func.blocks[block].terminator.for_each_target(|target| {
-            if target.len > 0 && cfg.predecessors(target.block).len() >= LEAST {
+            if target.len > 0 && cfg.predecessors(target.block).len() >= least {
                 edges.push((target.block, target.as_range().start));
             }
         });
@@ -114,6 +148,61 @@ impl Pass {
             return Incoming::Constant(opcode, *number);
         }
         Incoming::Value(value)
+    }
+
+    /// What comes to a parameter.
+    fn ways<'f>(
+        &self,
+        func: &'f Function,
+        block: Block,
+        index: usize,
+    ) -> impl Iterator<Item = VReg> + Clone + use<'f, '_> {
+        let first = self.edges.partition_point(|(other, _)| *other < block);
+        let edges = self.edges[first..].iter().take_while(move |(other, _)| *other == block);
+        edges.filter_map(move |(_, start)| func.args.get(start + index).copied())
+    }
+
+    /// Whether two parameters receive one constant from the two ways of a branch, and otherwise the same or each other.
+    fn is_one_variable(&self, func: &Function, one: (BlockCall, usize), other: (BlockCall, usize)) -> bool {
+        let value = |(call, index): (BlockCall, usize)| func.call_args(call).get(index).copied();
+        let param = |(call, index): (BlockCall, usize)| func.blocks[call.block].params.get(index).copied();
+        let (Some(a), Some(b), Some(p), Some(q)) = (value(one), value(other), param(one), param(other)) else {
+            return false;
+        };
+        let constant = self.incoming(func, a);
+        if a == b || constant != self.incoming(func, b) || func.vregs[p] != func.vregs[q] {
+            return false;
+        }
+        let (to_p, to_q) = (self.ways(func, one.0.block, one.1), self.ways(func, other.0.block, other.1));
+        if to_p.clone().count() > MOST_WAYS || to_q.clone().count() > MOST_WAYS {
+            return false;
+        }
+        let mut shared = to_p.filter(|value| *value != a && *value != b);
+        shared.any(|value| value == q || to_q.clone().any(|other| other == value || other == p))
+    }
+
+    /// Makes the constants of pairs of arguments once, where the second is read by nothing else.
+    fn join(&mut self, func: &mut Function, pairs: &[(usize, usize)]) {
+        if pairs.is_empty() {
+            return;
+        }
+        let mut uses: SecondaryMap<VReg, u32> = SecondaryMap::with_capacity(func.vregs.len());
+        for &block in &func.layout {
+            for &inst in &func.blocks[block].insts {
+                func.for_each_use(inst, |value| uses[value] += 1);
+            }
+            func.for_each_terminator_use(block, |value| uses[value] += 1);
+        }
+        for &(one, other) in pairs {
+            let (shared, replaced) = (func.args[one], func.args[other]);
+            if uses[replaced] == 1 && uses[shared] >= 1 {
+                func.args[other] = shared;
+                uses[replaced] = 0;
+                uses[shared] += 1;
+                self.replaced.push(replaced);
+            }
+        }
+        self.remove_unread(func);
     }
 
     /// Removes the moves of replaced constants that nothing reads.

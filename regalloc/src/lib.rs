@@ -7,7 +7,8 @@
 //!
 //! The steps, in order:
 //!
-//! 0. `constants`: a constant that many edges pass for one parameter is made once, before the ways part.
+//! 0. `constants`: a constant that many edges pass for one parameter, or both ways of a branch to one variable, is made once,
+//!    before the ways part.
 //! 1. `prepare`: drop unreachable blocks, see through copies and through parameters of blocks with one predecessor.
 //!    `split`: copy what a loop carries for what reads it behind the loop, where the loop would end with two branches.
 //! 2. `liveness`: where each value is defined and used, and what is live at the end of each block. `in_flight` adds
@@ -97,6 +98,7 @@ pub fn run(func: &mut Function, kinds: &Kinds) -> Result<Stats, RegallocError> {
     let cfg = Cfg::compute(func);
     let depths = loop_depths(func, &cfg);
     constants::share(func, &cfg, &depths, kinds);
+    constants::share_between_ways(func, &cfg, kinds);
     let original = (cfg!(debug_assertions) && func.insts.len() <= CHECK_LIMIT).then(|| func.clone());
     let stats = assign(func, kinds, &cfg, &depths)?;
     if let Some(original) = original {

@@ -203,8 +203,47 @@ impl Body<'_> {
         self.op(Opcode::Add, &[wide, more])
     }
 
+    /// Both halves of two words, computed apart and put together.
+    fn apart_lanes(&mut self) -> Value {
+        let (a, b) = (self.operand(Type::I32), self.operand(Type::I32));
+        let op = self.pick(&[Opcode::Add, Opcode::Smin, Opcode::Smax, Opcode::Umin, Opcode::Umax], Opcode::Add);
+        let signed = matches!(op, Opcode::Smin | Opcode::Smax) != self.once_in(8);
+        let (down, extend) = if signed { (Opcode::Ashr, Opcode::Sext) } else { (Opcode::Lshr, Opcode::Zext) };
+        let narrow = self.once_in(2);
+        let mut upper = Vec::new();
+        let mut lower = Vec::new();
+        for word in [a, b] {
+            let high = self.shift(down, word, 16);
+            let half = self.convert(Opcode::Trunc, word, Type::I16);
+            if narrow {
+                upper.push(self.convert(Opcode::Trunc, high, Type::I16));
+                lower.push(half);
+            } else {
+                upper.push(high);
+                let whole = op == Opcode::Add && self.once_in(2);
+                lower.push(if whole { word } else { self.convert(extend, half, Type::I32) });
+            }
+        }
+        if self.once_in(4) {
+            let ty = self.b.ty(upper[0]);
+            let (x, y) = (self.rng.below(40000) as i64 - 20000, self.rng.below(40000) as i64 - 20000);
+            (upper[1], lower[1]) = (self.int(ty, x), self.int(ty, y));
+        }
+        let (mut high, mut low) = (self.op(op, &upper), self.op(op, &lower));
+        if narrow {
+            (high, low) = (self.convert(Opcode::Zext, high, Type::I32), self.convert(Opcode::Zext, low, Type::I32));
+        } else if !self.once_in(4) || op != Opcode::Umin {
+            low = self.masked(low, 0xffff);
+        }
+        let high = self.shift(Opcode::Shl, high, 16);
+        self.op(Opcode::Or, &[high, low])
+    }
+
     /// Lanes chosen by a comparison of them, or by their sign.
     fn chosen_lanes(&mut self) -> Value {
+        if self.once_in(3) {
+            return self.apart_lanes();
+        }
         let types = [Type::I16.with_lanes(2), Type::I8.with_lanes(4), Type::I16.with_lanes(4), Type::I32.with_lanes(2)];
         let ty = self.pick(&types, types[0]);
         let (a, b) = (self.operand(ty), self.operand(ty));

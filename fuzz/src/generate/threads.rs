@@ -95,12 +95,29 @@ impl Body<'_> {
             let other = self.b.func.dfg.result(inst, 0);
             let other = if as_words { self.convert(Opcode::Bitcast, other, ty) } else { other };
             let op = if self.once_in(24) { wrong } else { op };
-            sum = if self.once_in(2) { self.op(op, &[sum, other]) } else { self.op(op, &[other, sum]) };
+            sum = self.combined(op, sum, other);
             if self.once_in(16) {
                 self.keep(sum);
             }
         }
         self.keep(sum);
+    }
+
+    /// An operation on two numbers in any order, minima and maxima as choices too.
+    fn combined(&mut self, op: Opcode, a: Value, b: Value) -> Value {
+        let (a, b) = if self.once_in(2) { (a, b) } else { (b, a) };
+        let cc = match op {
+            Opcode::Smin => IntCC::Slt,
+            Opcode::Smax => IntCC::Sgt,
+            Opcode::Umin => IntCC::Ule,
+            Opcode::Umax => IntCC::Uge,
+            _ => return self.op(op, &[a, b]),
+        };
+        if self.once_in(2) {
+            return self.op(op, &[a, b]);
+        }
+        let holds = self.icmp(cc, a, b);
+        self.select(holds, a, b)
     }
 
     /// A reduction by shuffles down or up, which one lane has, chooses or hands to the others; or nearly so.
@@ -121,7 +138,7 @@ impl Body<'_> {
             let args = [sum, distance, clamp, lanes];
             let inst = self.b.inst_with_results(kind, Flags::EMPTY, Type::I32, &args, Extra::None, &[Type::I32]);
             let other = self.b.func.dfg.result(inst, 0);
-            sum = if self.once_in(2) { self.op(op, &[sum, other]) } else { self.op(op, &[other, sum]) };
+            sum = self.combined(op, sum, other);
         }
         // The other end has what it began with.
         if self.once_in(8) {

@@ -58,7 +58,7 @@ use context::Context;
 use features::Features;
 use helpers::Helpers;
 
-/// Whether a float operation with these flags on a scalar or a pair in one register is one instruction of the target, or
+/// Whether a float operation with these flags on a scalar or a pair in one register, or an operation on a pair of i16, is one instruction of the target, or
 /// for `fptrunc` to a pair of halves, whether both lanes are converted at once; for `clmul`, whether there is an
 /// instruction for it. Instructions of a version of PTX later than `newest` do not count where they have substitutes.
 pub fn has_operation(target: Target, newest: Option<PtxVersion>, op: Opcode, flags: Flags, ty: Type) -> bool {
@@ -68,6 +68,7 @@ pub fn has_operation(target: Target, newest: Option<PtxVersion>, op: Opcode, fla
         Opcode::Clmul => features.carryless,
         // The machines from sm_80 on do it in one instruction.
         Opcode::MatchAll => features.redux,
+        _ if ty.is_vector() && ty.scalar() == Type::I16 => ty.lanes() == 2 && features.pair_op_16(op),
         _ => features.legal_value(ty) && features.float_op(op, flags, ty),
     }
 }

@@ -30,24 +30,24 @@ type Users = SecondaryMap<Value, SmallVec<[Inst; 4]>>;
 
 /// The pass.
 pub fn combine_exchanges(func: &mut Function, ctx: &Context<'_>) -> bool {
+    let is_exchange = |inst: Inst| {
+        use Opcode::*;
+        matches!(func.dfg.insts[inst].op, ShflBfly | ShflDown | ShflUp | ShflIdx | VoteBallot)
+    };
+    if !func.layout.blocks().any(|block| func.layout.insts(block).any(is_exchange)) {
+        return false;
+    }
     let mut users = Users::new();
     let mut roots: Vec<Inst> = Vec::new();
-    let mut exchanges = false;
     for block in func.layout.blocks() {
         for inst in func.layout.insts(block) {
             func.dfg.for_each_use(inst, |value| users[func.dfg.resolve(value)].push(inst));
             match func.dfg.insts[inst].op {
-                Opcode::ShflBfly | Opcode::ShflDown | Opcode::ShflUp | Opcode::ShflIdx | Opcode::VoteBallot => {
-                    exchanges = true;
-                }
                 Opcode::Icmp | Opcode::VoteAll => roots.push(inst),
                 op if trees::reduction(op).is_some() => roots.push(inst),
                 _ => {}
             }
         }
-    }
-    if !exchanges {
-        return false;
     }
     let mut readers = lanes::Readers::default();
     let mut changed = false;

@@ -21,6 +21,7 @@ mod idioms;
 mod joined;
 mod limits;
 mod magnitudes;
+mod packed_lanes;
 mod ranges;
 mod remainders;
 mod rotations;
@@ -147,6 +148,7 @@ fn replacement(
         .or_else(|| arithmetic::rewrite(func, inst))
         .or_else(|| idioms::rewrite(func, ctx, inst))
         .or_else(|| joined::rewrite(func, inst))
+        .or_else(|| packed_lanes::rewrite(func, ctx, uses, inst))
         .or_else(|| bits::rewrite(func, uses, known, inst))
         .or_else(|| compare::rewrite(func, known, inst))
         .or_else(|| fields::rewrite(func, uses, inst))
