@@ -92,6 +92,10 @@ features! {
     warp_trees "Reductions over warps by shuffles, ballots that are compared, lanes that are all alike";
     adjacent_atomics "Atomic additions to neighbouring floats";
     comparisons "Minima, maxima, absolute differences and selects on comparisons";
+    branch_promises "Promises that hold because of a branch, also through parameters of blocks, and poison that a branch hides";
+    tangled_switches "Switches on few bits: cases that share a block, that cannot occur, defaults with arguments or without use";
+    pointer_results "Functions that return pointers beside other results, and accesses that may be of the same memory";
+    compared_objects "Stack objects that are alive one after the other and whose addresses are compared";
 }
 
 impl Features {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
-use ptxc_fuzz::{Features, campaign, check, generate, readers, report, steps};
+use ptxc_fuzz::{Features, campaign, check, coverage, generate, readers, report, steps};
 
 #[derive(Parser)]
 #[command(name = "ptxc-fuzz", version, about = "Random programs through the compiler")]
@@ -25,6 +25,8 @@ enum Command {
     Readers(Readers),
     /// Print the program of a seed.
     Show(Show),
+    /// Compile the programs of a range of seeds and list the rules that none of them reaches.
+    Coverage(Coverage),
     /// List the features that programs may hold.
     Features,
 }
@@ -102,6 +104,21 @@ struct Show {
     choice: Choice,
 }
 
+#[derive(Args)]
+struct Coverage {
+    /// First seed.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Number of seeds.
+    #[arg(long, default_value_t = 20_000)]
+    count: u64,
+    /// List every rule with the number of programs that it is applied in.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    choice: Choice,
+}
+
 /// Seeds between looks at the clock.
 const BATCH: u64 = 200;
 
@@ -110,6 +127,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run(&arguments),
         Command::Readers(arguments) => readers(&arguments),
         Command::Show(arguments) => show(&arguments).map(|()| true),
+        Command::Coverage(arguments) => cover(&arguments),
         Command::Features => {
             Features::NAMES.iter().for_each(|(name, what)| println!("{name:20} {what}"));
             Ok(true)
@@ -190,6 +208,25 @@ fn readers(arguments: &Readers) -> Result<bool, String> {
         summary.wrong.len()
     );
     Ok(summary.wrong.is_empty())
+}
+
+fn cover(arguments: &Coverage) -> Result<bool, String> {
+    check::keep_panics_quiet();
+    let end = arguments.from.saturating_add(arguments.count);
+    let coverage = coverage::count(arguments.from..end, arguments.choice.features()?);
+    for (name, count) in &coverage.rules {
+        if arguments.all || *count == 0 {
+            println!("{count:8} {name}");
+        }
+    }
+    println!(
+        "{} programs, {} refused: {} of {} rules are never applied",
+        coverage.programs,
+        coverage.refused,
+        coverage.never().count(),
+        coverage.rules.len()
+    );
+    Ok(coverage.refused == 0)
 }
 
 fn show(arguments: &Show) -> Result<(), String> {

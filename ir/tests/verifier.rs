@@ -247,6 +247,25 @@ fn broken_globals(edit: impl Fn(&mut Global)) -> Module {
     module
 }
 
+/// A branch whose ways take two values each, before it the sum of these.
+const TWO_WAYS: &str = "func @f(%a: i32, %b: i32, %c: i1) {
+entry:
+  %s = add i32 %a, %b
+  br %c, x(%a, %b), x(%a, %b)
+x(%p: i32, %q: i32):
+  ret
+}";
+
+/// A module of one function, changed by its branch and by the instruction before.
+fn read_and_edit(text: &str, edit: impl Fn(&mut Function, Inst, Inst)) -> Module {
+    let mut module = read(text);
+    let func = module.funcs.values_mut().next().unwrap();
+    let entry = func.layout.entry().unwrap();
+    let (first, last) = (func.layout.first_inst(entry).unwrap(), func.layout.last_inst(entry).unwrap());
+    edit(func, last, first);
+    module
+}
+
 type Make = fn() -> Module;
 
 /// Rules that text cannot break because the reader refuses it.
@@ -425,6 +444,19 @@ const BUILT: &[(Rule, Make)] = &[
         b.ret(&[]);
         module.add_func(func).unwrap();
         module
+    }),
+    (Rule::OwnList, || {
+        read_and_edit(TWO_WAYS, |func, br, _| {
+            let Extra::Branch { then, other, .. } = &mut func.dfg.insts[br].extra else { panic!("no branch") };
+            other.args = then.args;
+        })
+    }),
+    (Rule::OwnList, || {
+        read_and_edit(TWO_WAYS, |func, br, add| {
+            let args = func.dfg.insts[add].args;
+            let Extra::Branch { then, .. } = &mut func.dfg.insts[br].extra else { panic!("no branch") };
+            then.args = args;
+        })
     }),
     (Rule::TargetOperands, || {
         built(|b, p| {

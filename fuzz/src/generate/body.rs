@@ -77,6 +77,10 @@ pub struct Body<'g> {
     pub exchange: Option<(Value, Value)>,
     /// Cells that threads of the whole grid change.
     pub cells: Option<Value>,
+    /// Stack objects that nothing is in yet.
+    pub spare: Vec<Value>,
+    /// What the function returns where its result is a pointer.
+    pub returned: Option<Value>,
 }
 
 /// Bytes in memory of the widest vector that is made.

@@ -1,6 +1,6 @@
 //! Calls, and the functions that are called.
 
-use ptxc_ir::{ConstData, Extra, Flags, MemAttrs, MemType, Opcode, Signature, Space, Type, Value};
+use ptxc_ir::{ConstData, Extra, Flags, Inst, MemAttrs, MemType, Opcode, Signature, Space, Type, Value};
 
 use super::body::{Area, Body};
 use super::facts::{Callee, LENT, Passed};
@@ -14,12 +14,17 @@ impl Body<'_> {
         let Some(callee) = self.rng.pick(&fits).and_then(|i| self.facts.callees.get(*i)) else { return false };
         let Some(args) = self.arguments(callee) else { return false };
         let inst = self.b.call(callee.func, &args, &callee.results);
-        let results: Vec<Value> = self.b.func.dfg.results(inst).collect();
-        self.scope.extend(results);
+        self.keep_results(inst);
         true
     }
 
-    fn arguments(&mut self, callee: &Callee) -> Option<Vec<Value>> {
+    /// Puts the results of a call in scope, but for pointers.
+    pub fn keep_results(&mut self, inst: Inst) {
+        let results: Vec<Value> = self.b.func.dfg.results(inst).filter(|v| !self.b.ty(*v).is_ptr()).collect();
+        self.scope.extend(results);
+    }
+
+    pub(super) fn arguments(&mut self, callee: &Callee) -> Option<Vec<Value>> {
         let mut args = Vec::new();
         for (index, passed) in callee.params.iter().enumerate() {
             args.push(match *passed {
@@ -36,7 +41,7 @@ impl Body<'_> {
     }
 
     /// A pointer of the type to private bytes.
-    fn lent(&mut self, ty: Type) -> Option<Value> {
+    pub(super) fn lent(&mut self, ty: Type) -> Option<Value> {
         let space = ty.space()?;
         let fits = |a: &Area| a.private && a.size >= LENT && (a.space == space || space == Space::Generic);
         let found: Vec<Area> = self.areas.iter().copied().filter(fits).collect();
@@ -70,8 +75,7 @@ impl Body<'_> {
         let sig: Signature = self.module.funcs[callee.func].sig.clone();
         let sig = self.b.func.dfg.signatures.push(sig);
         let inst = self.b.call_indirect(sig, address, &args, &callee.results);
-        let results: Vec<Value> = self.b.func.dfg.results(inst).collect();
-        self.scope.extend(results);
+        self.keep_results(inst);
         true
     }
 }

@@ -15,6 +15,19 @@ pub struct Callee {
     pub together: bool,
     /// Its first parameter bounds its recursion.
     pub recursive: bool,
+    /// The pointer among its results.
+    pub returned: Option<Returned>,
+}
+
+/// A result that points into the bytes that a parameter lends.
+#[derive(Clone, Copy, Debug)]
+pub struct Returned {
+    /// Which result.
+    pub result: usize,
+    /// Which of the parameters.
+    pub param: usize,
+    /// How many bytes behind the parameter it points.
+    pub offset: u64,
 }
 
 /// What a parameter takes.

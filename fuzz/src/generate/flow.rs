@@ -17,7 +17,7 @@ impl Body<'_> {
         }
         let features = *self.features;
         let loops = self.control.loops < MOST_LOOPS;
-        match self.rng.below(16) {
+        match self.rng.below(21) {
             0..=2 if features.branches => self.branch(),
             3 | 4 if features.loops && loops => self.repeat(),
             5 if features.switches => self.switch(),
@@ -29,7 +29,10 @@ impl Body<'_> {
             12 | 13 if features.accumulators && features.floats && features.vectors && loops => self.accumulate(),
             11 if features.chained_branches => self.chained_branches(),
             14 if features.carried_pointers && features.generic_addresses && loops => self.carry_pointers(),
-            15 if features.bit_loops && loops => self.bit_loop(),
+            20 if features.bit_loops && loops => self.bit_loop(),
+            15 | 16 if features.branch_promises => self.branch_promises(),
+            17 | 18 if features.tangled_switches => self.tangled_switch(loops),
+            19 if features.compared_objects && features.allocas => return self.compare_objects(),
             _ => return false,
         }
         true

@@ -10,7 +10,7 @@ use ptxc_ir::{
 use ptxc_targets::SpecialReg;
 
 use super::body::{Area, Body, Control};
-use super::facts::{Callee, Facts, LENT, Passed};
+use super::facts::{Callee, Facts, LENT, Passed, Returned};
 use super::statements::RESULTS;
 use super::threads;
 use crate::features::Features;
@@ -151,6 +151,8 @@ fn start<'g>(
         floats,
         exchange: None,
         cells: None,
+        spare: Vec::new(),
+        returned: None,
     }
 }
 
@@ -207,6 +209,9 @@ impl Body<'_> {
             self.fill(&area);
             self.areas.push(area);
         }
+        if self.features.compared_objects {
+            self.spare = (0..self.rng.below(4)).map(|_| self.b.alloca(MemType::Value(Type::I32), 4, 16)).collect();
+        }
     }
 
     /// Variables that nobody writes.
@@ -235,13 +240,16 @@ impl Body<'_> {
     }
 }
 
+/// What a function takes and gives.
+#[derive(Clone)]
+struct Shape {
+    sig: Signature,
+    passed: Vec<Passed>,
+    returned: Option<Returned>,
+}
+
 /// A random signature: parameters, what they take, and the result.
-fn signature(
-    module: &mut Module,
-    rng: &mut Rng,
-    features: &Features,
-    record: Option<AggId>,
-) -> (Signature, Vec<Passed>) {
+fn signature(module: &mut Module, rng: &mut Rng, features: &Features, record: Option<AggId>) -> Shape {
     let (ints, floats) = types(features);
     let value = |rng: &mut Rng| {
         let from = if rng.once_in(3) && !floats.is_empty() { &floats } else { &ints };
@@ -281,7 +289,20 @@ fn signature(
         let fields = (0..2 + rng.below(2)).map(|_| MemType::Value(value(rng))).collect();
         sig.ret = module.aggregate(AggDef::Struct { fields, packed: false }).map(MemType::Agg).or(sig.ret);
     }
-    (sig, passed)
+    let mut returned = None;
+    if features.pointer_results && features.memory && rng.once_in(2) {
+        let generic = features.generic_addresses && rng.once_in(2);
+        let ty = if generic { Type::PTR } else { Type::ptr(Space::Global) };
+        sig.params.push(plain(ty));
+        passed.push(Passed::Pointer(ty));
+        let result = rng.below(3);
+        let mut fields: Vec<MemType> = (0..result.max(1)).map(|_| MemType::Value(value(rng))).collect();
+        fields.insert(result, MemType::Value(ty));
+        sig.ret = module.aggregate(AggDef::Struct { fields, packed: false }).map(MemType::Agg);
+        let offset = [0, 4, 8, 16, 32][rng.below(5)];
+        returned = Some(Returned { result, param: passed.len() - 1, offset });
+    }
+    Shape { sig, passed, returned }
 }
 
 /// Functions to call, each of which calls earlier ones.
@@ -290,11 +311,11 @@ fn functions(module: &mut Module, rng: &mut Rng, features: &Features, facts: &mu
         return;
     }
     let record = facts.record;
-    let (sig, passed) = signature(module, rng, features, record);
+    let shape = signature(module, rng, features, record);
     for name in ["first", "second"] {
         // Neither calls the other: what is reached through the table has no further calls.
         let alone = Facts { callees: Vec::new(), table: None, ..facts.clone() };
-        function(module, rng, features, &alone, facts, name, (sig.clone(), passed.clone()), false);
+        function(module, rng, features, &alone, facts, name, shape.clone(), false);
     }
     if features.indirect_calls && facts.callees.len() == 2 {
         let addresses = facts.callees.iter().map(|c| Init::Func(c.func)).collect();
@@ -303,16 +324,17 @@ fn functions(module: &mut Module, rng: &mut Rng, features: &Features, facts: &mu
         facts.table = Some((table, 2));
     }
     for name in ["third", "fourth"].into_iter().take(rng.below(3)) {
-        let sig = signature(module, rng, features, record);
+        let shape = signature(module, rng, features, record);
         let known = facts.clone();
-        function(module, rng, features, &known, facts, name, sig, false);
+        function(module, rng, features, &known, facts, name, shape, false);
     }
     if features.recursion {
-        let (mut sig, mut passed) = signature(module, rng, features, None);
-        sig.params.insert(0, Param { ty: MemType::Value(Type::I32), attrs: ParamAttrs::default() });
-        passed.insert(0, Passed::Value(Type::I32));
+        let mut shape = signature(module, rng, features, None);
+        shape.sig.params.insert(0, Param { ty: MemType::Value(Type::I32), attrs: ParamAttrs::default() });
+        shape.passed.insert(0, Passed::Value(Type::I32));
+        shape.returned = shape.returned.map(|returned| Returned { param: returned.param + 1, ..returned });
         let known = facts.clone();
-        function(module, rng, features, &known, facts, "recursive", (sig, passed), true);
+        function(module, rng, features, &known, facts, "recursive", shape, true);
     }
 }
 
@@ -324,17 +346,17 @@ fn function(
     known: &Facts,
     facts: &mut Facts,
     name: &str,
-    (sig, passed): (Signature, Vec<Passed>),
+    Shape { sig, passed, returned }: Shape,
     recursive: bool,
 ) {
     let together = !recursive && name != "first" && name != "second" && rng.once_in(3);
     let id = module.funcs.next_key();
     let params = module.sig_params(&sig);
     let results = module.sig_results(&sig);
-    let callee = Callee { func: id, params: passed, results, together, recursive };
+    let callee = Callee { func: id, params: passed, results, together, recursive, returned };
     let mut func = Function::new(name, FuncKind::Func, sig);
     func.linkage = if rng.once_in(3) { Linkage::Visible } else { Linkage::Internal };
-    func.attrs.noinline = rng.once_in(6);
+    func.attrs.noinline = rng.once_in(if returned.is_some() { 2 } else { 6 });
     let mut body = start(rng, features, module, known, &mut func);
     let entry = body.b.entry_block(&params);
     body.b.switch_to(entry);
@@ -349,6 +371,9 @@ fn function(
             }
             Passed::Copy(_) => body.areas.push(Area { home: Space::Local, ..area(true) }),
         }
+    }
+    if let Some(returned) = callee.returned {
+        body.returned = values.get(returned.param).map(|pointer| body.b.byte_offset(*pointer, returned.offset as i64));
     }
     body.read_only();
     body.stack();
@@ -390,15 +415,17 @@ fn recurse(body: &mut Body<'_>, callee: &Callee, depth: Option<Value>) {
         args.push(match *passed {
             Passed::Value(ty) => body.operand(ty),
             // The same memory.
-            Passed::Pointer(_) | Passed::Copy(_) => match body.areas.first() {
-                Some(area) => area.base,
-                None => return,
-            },
+            Passed::Pointer(_) | Passed::Copy(_) => {
+                let ty = if let Passed::Pointer(ty) = *passed { ty } else { Type::PTR };
+                match body.areas.iter().find(|area| body.b.ty(area.base) == ty) {
+                    Some(area) => area.base,
+                    None => return,
+                }
+            }
         });
     }
     let inst = body.b.call(callee.func, &args, &callee.results);
-    let results: Vec<Value> = body.b.func.dfg.results(inst).collect();
-    body.scope.extend(results);
+    body.keep_results(inst);
 }
 
 /// The kernel; gives the types of its parameters after the buffers.

@@ -19,11 +19,15 @@ mod idioms;
 mod integers;
 mod memory;
 mod narrowing;
+mod objects;
 mod patterns;
 mod pointers;
+mod promises;
+mod returned;
 mod rounding;
 mod spelled;
 mod statements;
+mod tangled;
 mod threads;
 mod vectors;
 

@@ -50,6 +50,7 @@ impl Body<'_> {
             26 | 27 if f.echoes => self.echo(),
             28 if f.adjacent_atomics && f.memory && f.atomics && self.once_in(2) => self.adjacent_atomics(),
             28 | 29 if f.adjacent && f.memory => self.adjacent(),
+            30 | 31 if f.pointer_results && self.control.loops < 2 => self.pointer_call(),
             _ => false,
         };
         if !done {
@@ -71,7 +72,12 @@ impl Body<'_> {
             self.b.inst(op, Flags::EMPTY, Type::INVALID, &[], Extra::None);
             return;
         }
-        let values: Vec<Value> = types.into_iter().map(|ty| self.operand(ty)).collect();
+        let returned = self.returned;
+        let value = |body: &mut Self, ty: Type| match returned {
+            Some(pointer) if ty.is_ptr() => pointer,
+            _ => body.operand(ty),
+        };
+        let values: Vec<Value> = types.into_iter().map(|ty| value(self, ty)).collect();
         self.b.ret(&values);
     }
 

@@ -73,6 +73,8 @@ rules! {
     BranchTarget Error;
     /// A branch passes one value of the right type per parameter of its target.
     BranchArgs Error;
+    /// A list of operands, parameters or arguments of a target stands in one place.
+    OwnList Error;
     /// An operand is defined by a placed block or instruction, or is a constant.
     OperandDefined Error;
     /// A definition dominates its uses.

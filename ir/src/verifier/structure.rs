@@ -1,6 +1,7 @@
 //! Rules of blocks, branches and the order of definitions and uses.
 
 use cranelift_entity::SecondaryMap;
+use rustc_hash::FxHashSet;
 
 use super::functions::check_size;
 use super::{Checked, Place, Report, Rule, fail, require};
@@ -8,7 +9,7 @@ use crate::cfg::Cfg;
 use crate::dfg::ValueDef;
 use crate::dominators::DominatorTree;
 use crate::entities::{Block, Inst, Value};
-use crate::instruction::{BlockCall, Extra};
+use crate::instruction::{BlockCall, Extra, ValueList};
 use crate::module::{Function, Module};
 use crate::types::Type;
 
@@ -39,7 +40,32 @@ pub(super) fn check(module: &Module, func: &Function, report: &mut Report) -> bo
             report.add(Place::Inst(inst), operands_defined(func, inst));
         }
     }
+    own_lists(func, report);
     report.errors.len() == before
+}
+
+/// A list of values stands in one place. Passes change lists where they stand, and would change both of two.
+fn own_lists(func: &Function, report: &mut Report) {
+    let mut seen: FxHashSet<ValueList> = FxHashSet::default();
+    // The empty list is the same everywhere and is never changed.
+    let mut own = |list: ValueList| list.is_empty() || seen.insert(list);
+    for block in func.layout.blocks() {
+        let params = own(func.dfg.blocks[block].params);
+        report.add(
+            Place::Block(block),
+            require(params, Rule::OwnList, || "the list of the block's parameters stands elsewhere too".to_string()),
+        );
+        for inst in func.layout.insts(block) {
+            let mut all = own(func.dfg.insts[inst].args);
+            func.dfg.for_each_target(inst, |target| all &= own(target.args));
+            report.add(
+                Place::Inst(inst),
+                require(all, Rule::OwnList, || {
+                    format!("a list of operands of `{}` stands elsewhere too", func.dfg.insts[inst].op.text())
+                }),
+            );
+        }
+    }
 }
 
 fn entry_params(module: &Module, func: &Function, entry: Block) -> Checked {
