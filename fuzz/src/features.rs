@@ -96,6 +96,7 @@ features! {
     tangled_switches "Switches on few bits: cases that share a block, that cannot occur, defaults with arguments or without use";
     pointer_results "Functions that return pointers beside other results, and accesses that may be of the same memory";
     compared_objects "Stack objects that are alive one after the other and whose addresses are compared";
+    rule_shapes "Functions in which rules are applied, or nearly, called with operands of the program";
 }
 
 impl Features {

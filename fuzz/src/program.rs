@@ -7,7 +7,7 @@ use ptxc_ir::Module;
 use crate::features::Features;
 
 /// Targets that programs are compiled for: what they need of the machine differs.
-pub const TARGETS: &[&str] = &["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"];
+pub const TARGETS: &[&str] = &["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "sm_70", "sm_100a", "sm_120f"];
 
 /// Most steps of a program, counted per warp.
 pub const STEPS: u64 = 50_000;

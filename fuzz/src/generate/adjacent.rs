@@ -123,7 +123,7 @@ impl Body<'_> {
             let aligned = !self.features.unaligned || !self.once_in(4);
             let (base, align) = self.address(area, count * size, aligned);
             let known = |bytes: u64| if bytes == 0 { align } else { align.min(1 << bytes.trailing_zeros()) };
-            return (0..count).map(|i| (self.offset(base, i * size), known(i * size).min(16))).collect();
+            return (0..count).map(|i| (self.offset(base, i * size), known(i * size).min(area.align))).collect();
         }
         // An index for each, as a loop's copies have it.
         let index = self.index(slots);

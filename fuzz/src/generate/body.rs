@@ -16,8 +16,10 @@ use crate::features::Features;
 /// Memory that this thread may access: `size` bytes, a power of two, all initialized.
 #[derive(Clone, Copy, Debug)]
 pub struct Area {
-    /// Address of the first byte, aligned to 16.
+    /// Address of the first byte.
     pub base: Value,
+    /// What the address is a multiple of, in bytes: 16, or 32 where it is of a buffer.
+    pub align: u64,
     /// Space of the pointer.
     pub space: Space,
     /// Where the bytes are, also where the pointer is generic.
@@ -395,7 +397,7 @@ pub fn quiet_nan(kind: FloatKind) -> u128 {
 }
 
 /// Zeros, ones, infinities, NaN, and the ends of the normal and subnormal numbers.
-fn edges(kind: FloatKind) -> Vec<u128> {
+pub fn edges(kind: FloatKind) -> Vec<u128> {
     let (exponent, fraction) = match kind {
         FloatKind::F16 => (5, 10),
         FloatKind::Bf16 => (8, 7),

@@ -1,9 +1,10 @@
 //! Calls, and the functions that are called.
 
-use ptxc_ir::{ConstData, Extra, Flags, Inst, MemAttrs, MemType, Opcode, Signature, Space, Type, Value};
+use ptxc_ir::{ConstData, Extra, Flags, FloatCC, Inst, MemAttrs, MemType, Opcode, Signature, Space, Type, Value};
 
 use super::body::{Area, Body};
 use super::facts::{Callee, LENT, Passed};
+use super::shapes::RuleShape;
 
 impl Body<'_> {
     /// One call, its results kept. False when nothing can be called here.
@@ -38,6 +39,70 @@ impl Body<'_> {
             });
         }
         Some(args)
+    }
+
+    /// A call of a function in which a rule is applied, its result kept. False when there is none.
+    pub fn call_shape(&mut self) -> bool {
+        let fits = |shape: &RuleShape| !shape.together || self.control.uniform;
+        let shapes: Vec<usize> = (0..self.facts.shapes.len())
+            .filter(|i| self.facts.shapes.get(*i).is_some_and(|(_, shape)| fits(shape)))
+            .collect();
+        let Some((func, shape)) = self.rng.pick(&shapes).and_then(|i| self.facts.shapes.get(*i)) else { return false };
+        let mut args: Vec<Value> = Vec::new();
+        for (param, ty) in shape.params.iter().enumerate() {
+            // One operand twice, now and then.
+            let again = args.iter().copied().find(|value| self.b.ty(*value) == *ty).filter(|_| self.once_in(8));
+            let low = shape.domain.mask(shape, param);
+            args.push(match (again, low) {
+                (Some(value), None) => value,
+                (_, Some(low)) => {
+                    let value = self.operand(*ty);
+                    let value = self.masked(value, low);
+                    let one = self.int(*ty, 1);
+                    self.op(Opcode::Add, &[value, one])
+                }
+                _ if shape.small => self.small_number(*ty),
+                _ => {
+                    let value = self.operand(*ty);
+                    let value = self.settled(value);
+                    if shape.numbers { self.number(value) } else { value }
+                }
+            });
+        }
+        let inst = self.b.call(*func, &args, &[shape.result]);
+        let mut result = self.b.func.dfg.result(inst, 0);
+        if shape.small && shape.result.is_float_like() {
+            // The sign of zero is open.
+            let bits = shape.result.with_scalar(Type::I32);
+            result = self.emit(Opcode::FptosiSat, Flags::EMPTY, bits, &[result], Extra::None);
+        }
+        self.keep(result);
+        true
+    }
+
+    /// The value, or one where it is NaN.
+    fn number(&mut self, value: Value) -> Value {
+        let ty = self.b.ty(value);
+        if !ty.is_float_like() {
+            return value;
+        }
+        let one = self.int(ty.with_scalar(Type::I32), 1);
+        let one = self.convert(Opcode::Sitofp, one, ty);
+        let ordered = self.fcmp(FloatCC::Ord, value, value);
+        self.select(ordered, value, one)
+    }
+
+    /// A small integer as a number of the type.
+    fn small_number(&mut self, ty: Type) -> Value {
+        if ty.scalar_bits() < 4 {
+            return self.operand(ty);
+        }
+        let bits = if ty.is_float_like() { ty.with_scalar(Type::I32) } else { ty };
+        let value = self.operand(bits);
+        let low = self.masked(value, 7);
+        let four = self.int(bits, 4);
+        let number = self.op(Opcode::Sub, &[low, four]);
+        if ty.is_float_like() { self.convert(Opcode::Sitofp, number, ty) } else { number }
     }
 
     /// A pointer of the type to private bytes.

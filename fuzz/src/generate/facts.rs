@@ -2,6 +2,8 @@
 
 use ptxc_ir::{AggId, FuncId, GlobalId, Type};
 
+use super::shapes::RuleShape;
+
 /// A function that may be called.
 #[derive(Clone, Debug)]
 pub struct Callee {
@@ -49,6 +51,8 @@ pub const LENT: u64 = 32;
 pub struct Facts {
     /// Functions, those without calls first.
     pub callees: Vec<Callee>,
+    /// Functions in which rules are applied.
+    pub shapes: Vec<(FuncId, RuleShape)>,
     /// A table of addresses of functions with the same signature, and how many.
     pub table: Option<(GlobalId, usize)>,
     /// Constant memory with contents.

@@ -12,7 +12,7 @@ use ptxc_targets::SpecialReg;
 use super::body::{Area, Body, Control};
 use super::facts::{Callee, Facts, LENT, Passed, Returned};
 use super::statements::RESULTS;
-use super::threads;
+use super::{shapes, threads};
 use crate::features::Features;
 use crate::program::{Program, TARGETS};
 
@@ -44,6 +44,7 @@ pub fn generate(seed: u64, features: &Features) -> Program {
     let target = rng.pick(TARGETS).copied().unwrap_or("sm_90");
     // 128-bit atomics need sm_90.
     facts.wide_atomics = features.wide_ints && !target.starts_with("sm_7") && !target.starts_with("sm_8");
+    rule_shapes(&mut module, &mut rng, features, &mut facts);
     functions(&mut module, &mut rng, features, &mut facts);
     let scalars = kernel(&mut module, &mut rng, features, &facts, block);
     let (launch, buffers) = launch(&mut rng, &facts, block, scalars);
@@ -205,7 +206,7 @@ impl Body<'_> {
         for _ in 0..1 + self.rng.below(2) {
             let size = self.pick(&[32u64, 64, 64], 64);
             let base = self.b.alloca(MemType::Value(Type::I32), (size / 4) as u32, 16);
-            let area = Area { base, space: Space::Local, home: Space::Local, size, private: true };
+            let area = Area { base, align: 16, space: Space::Local, home: Space::Local, size, private: true };
             self.fill(&area);
             self.areas.push(area);
         }
@@ -219,7 +220,7 @@ impl Body<'_> {
         for (global, space) in [(self.facts.constants, Space::Const), (self.facts.data, Space::Global)] {
             if let Some(global) = global {
                 let base = self.b.global(global, 0, Type::ptr(space));
-                self.areas.push(Area { base, space, home: space, size: 128, private: false });
+                self.areas.push(Area { base, align: 16, space, home: space, size: 128, private: false });
             }
         }
     }
@@ -305,6 +306,25 @@ fn signature(module: &mut Module, rng: &mut Rng, features: &Features, record: Op
     Shape { sig, passed, returned }
 }
 
+/// Functions in which rules are applied, mostly to be inlined.
+fn rule_shapes(module: &mut Module, rng: &mut Rng, features: &Features, facts: &mut Facts) {
+    if !features.rule_shapes {
+        return;
+    }
+    let warps = features.warps && facts.threads.is_multiple_of(32);
+    for _ in 0..2 + rng.below(5) {
+        let Some((mut func, shape)) = shapes::choose(rng, warps) else { continue };
+        // No other name begins so.
+        func.name = format!("shape_{}", func.name);
+        func.linkage = Linkage::Internal;
+        func.attrs.noinline = rng.once_in(8);
+        func.attrs.alwaysinline = !func.attrs.noinline && rng.once_in(2);
+        // The same one again.
+        let Ok(id) = module.add_func(func) else { continue };
+        facts.shapes.push((id, shape));
+    }
+}
+
 /// Functions to call, each of which calls earlier ones.
 fn functions(module: &mut Module, rng: &mut Rng, features: &Features, facts: &mut Facts) {
     if !features.calls {
@@ -362,7 +382,14 @@ fn function(
     body.b.switch_to(entry);
     let values = body.b.func.dfg.block_params(entry).to_vec();
     for (value, passed) in values.iter().zip(&callee.params) {
-        let area = |private| Area { base: *value, space: Space::Generic, home: Space::Generic, size: LENT, private };
+        let area = |private| Area {
+            base: *value,
+            align: 16,
+            space: Space::Generic,
+            home: Space::Generic,
+            size: LENT,
+            private,
+        };
         match passed {
             Passed::Value(_) => body.keep(*value),
             Passed::Pointer(ty) => {
@@ -476,7 +503,7 @@ fn kernel(module: &mut Module, rng: &mut Rng, features: &Features, facts: &Facts
     }
     prologue(&mut body, [*input, *output, *cells]);
     if let Some((base, Passed::Copy(_))) = rest.last().copied().zip(passed.last().copied()) {
-        body.areas.push(Area { base, space: Space::Param, home: Space::Param, size: 32, private: false });
+        body.areas.push(Area { base, align: 16, space: Space::Param, home: Space::Param, size: 32, private: false });
     }
     body.all_here();
     body.fuel = 6 + body.rng.below(KERNEL) as u32;
@@ -496,7 +523,7 @@ fn prologue(body: &mut Body<'_>, [input, output, cells]: [Value; 3]) {
     let number = body.op(Opcode::Add, &[before, thread]);
     body.keep(number);
     let results = body.element(output, number, RESULTS + SCRATCH);
-    let own = |base, size| Area { base, space: Space::Global, home: Space::Global, size, private: true };
+    let own = |base, size| Area { base, align: 32, space: Space::Global, home: Space::Global, size, private: true };
     body.areas.push(own(results, RESULTS));
     let at = body.offset(results, RESULTS);
     if body.features.memory {
@@ -519,7 +546,7 @@ fn prologue(body: &mut Body<'_>, [input, output, cells]: [Value; 3]) {
     if let Some(own) = body.facts.own {
         let base = body.b.global(own, 0, Type::ptr(Space::Shared));
         let base = body.element(base, thread, OWN_SHARED);
-        let area = Area { base, space: Space::Shared, home: Space::Shared, size: OWN_SHARED, private: true };
+        let area = Area { base, align: 16, space: Space::Shared, home: Space::Shared, size: OWN_SHARED, private: true };
         body.fill(&area);
         body.areas.push(area);
     }

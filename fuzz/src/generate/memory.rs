@@ -1,6 +1,8 @@
 //! Loads, stores, block copies and atomics.
 
-use ptxc_ir::{AtomicOp, CacheOp, Extra, Flags, MemAttrs, MemType, Opcode, Ordering, Scope, Space, Type, Value};
+use ptxc_ir::{
+    AtomicOp, CacheOp, Extra, Flags, L1Evict, L2Evict, MemAttrs, MemType, Opcode, Ordering, Scope, Space, Type, Value,
+};
 
 use super::body::{Area, Body};
 
@@ -29,7 +31,7 @@ impl Body<'_> {
     /// The address of `size` bytes in an area and what it is a multiple of.
     pub fn address(&mut self, area: &Area, size: u64, aligned: bool) -> (Value, u64) {
         let size = size.max(1);
-        let step = if aligned { size.next_power_of_two().min(16) } else { 1 };
+        let step = if aligned { size.next_power_of_two().min(area.align) } else { 1 };
         let room = area.size.saturating_sub(size) / step + 1;
         let slots = if room.is_power_of_two() { room } else { room.next_power_of_two() / 2 };
         if self.once_in(4) {
@@ -48,6 +50,7 @@ impl Body<'_> {
         let wide = self.once_in(2);
         let extend = if negative { Opcode::Sext } else { Opcode::Zext };
         let index = if wide { self.convert(extend, index, Type::I64) } else { index };
+        let index = if wide && !negative && slots > 1 && self.once_in(4) { self.with_product(slots) } else { index };
         let over = MemType::Value(Type::int((step * 8) as u32));
         let flags = if self.features.flags && self.once_in(3) { Flags::INBOUNDS } else { Flags::EMPTY };
         let mut at = self.emit(Opcode::Gep, flags, Type::INVALID, &[base, index], Extra::Gep(over));
@@ -57,6 +60,18 @@ impl Body<'_> {
             at = self.offset(at, rest * step);
         }
         (at, step)
+    }
+
+    /// An index below the power of two: a number plus the product of two others.
+    fn with_product(&mut self, slots: u64) -> Value {
+        let half = slots / 2;
+        let low = self.index(half);
+        let low = self.convert(Opcode::Sext, low, Type::I64);
+        let (a, b) = (self.operand(Type::I64), self.operand(Type::I64));
+        let (a, b) = (self.masked(a, 1), self.masked(b, u128::from(half)));
+        let product = self.op(Opcode::Mul, &[a, b]);
+        let args = if self.once_in(2) { [low, product] } else { [product, low] };
+        self.op(Opcode::Add, &args)
     }
 
     /// `base` plus bytes.
@@ -76,6 +91,11 @@ impl Body<'_> {
             2 if area.space == Space::Global => {
                 let ops: &[CacheOp] = if store { &[CacheOp::Wb, CacheOp::Cg] } else { &[CacheOp::Ca, CacheOp::Cg] };
                 mem.cache = self.pick(ops, CacheOp::None);
+            }
+            3 if matches!(area.space, Space::Global | Space::Generic) => {
+                mem.l1 = self.pick(&[L1Evict::None, L1Evict::First, L1Evict::Last, L1Evict::NoAllocate], L1Evict::None);
+                mem.l2 = self.pick(&[L2Evict::None, L2Evict::First, L2Evict::Last], L2Evict::None);
+                mem.prefetch = if store { 0 } else { self.pick(&[0, 64, 128, 256], 0) };
             }
             _ => {}
         }

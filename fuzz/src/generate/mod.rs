@@ -25,10 +25,12 @@ mod pointers;
 mod promises;
 mod returned;
 mod rounding;
+mod shapes;
 mod spelled;
 mod statements;
 mod tangled;
 mod threads;
+mod trial;
 mod vectors;
 
 pub use functions::generate;

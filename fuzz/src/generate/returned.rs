@@ -70,7 +70,7 @@ impl Body<'_> {
                 self.b.func.dfg.def_inst(lent).filter(|inst| self.b.func.dfg.insts[*inst].op == Opcode::Addrspacecast);
             let own = cast.and_then(|inst| self.b.func.dfg.args(inst).first().copied()).unwrap_or(lent);
             let home = self.areas.iter().find(|area| [own, lent].contains(&area.base)).map_or(space, |area| area.home);
-            self.areas.push(Area { base, space, home, size: LENT, private: true });
+            self.areas.push(Area { base, align: 16, space, home, size: LENT, private: true });
         }
     }
 
