@@ -66,6 +66,8 @@ pub(super) struct Writer<'c, 'm> {
     pub variadic: Option<Value>,
     /// How deep in constants within constants.
     pub nesting: u32,
+    /// Objects whose `alloca` stands behind the entry block.
+    pub(super) made_late: Vec<super::rounds::Made>,
     /// Number of texts of assembly so far, for `${:uid}`.
     pub assemblies: u32,
 }
@@ -120,6 +122,7 @@ impl<'m> Context<'m> {
             promised,
             variadic: None,
             nesting: 0,
+            made_late: Vec::new(),
             assemblies: 0,
         };
         let result = writer.write(id).map_err(|fault| fault.at(writer.at));
@@ -195,6 +198,7 @@ impl<'m> Writer<'_, 'm> {
                 self.instruction(inst)?;
             }
         }
+        self.separate_rounds();
         if self.cx.options.keep_names {
             self.names();
         }

@@ -7,6 +7,7 @@ use ptxc_ir::{
 
 use super::body::Writer;
 use super::constants::Step;
+use super::rounds::Made;
 use super::types::Part;
 use super::{Fault, Result};
 use crate::model::{Access, Alignment, Flags, InstId, Name, Operand, Ordering, Type, TypeId, ValueId};
@@ -229,7 +230,17 @@ impl Writer<'_, '_> {
                     (0, _) | (_, 0) => (MemType::Value(IrType::I8), 1),
                     (_, count) => (natural, count),
                 };
-                self.entry_allocas(ty, count, align)
+                let address = self.entry_allocas(ty, count, align);
+                let here = match self.b.cursor() {
+                    Some(Cursor::End(block)) => Some(block),
+                    Some(Cursor::Before(inst)) => self.b.func.layout.inst_block(inst),
+                    None => None,
+                };
+                if let Some(block) = here.filter(|block| Some(*block) != self.b.func.layout.entry()) {
+                    let size = layout.size.max(1).saturating_mul(count.into());
+                    self.made_late.push(Made { address, block, size, align });
+                }
+                address
             }
             None => {
                 let count = self.value(count)?;

@@ -29,6 +29,7 @@ mod intrinsics;
 mod layout;
 mod memory;
 mod reflect;
+mod rounds;
 mod types;
 mod values;
 mod variadic;
