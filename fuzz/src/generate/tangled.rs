@@ -67,11 +67,11 @@ impl Body<'_> {
     fn tangled_target(&mut self, tangle: &Tangle, from: usize) -> BlockCall {
         let at = from + self.rng.below(tangle.blocks.len() - from);
         let (block, params) = &tangle.blocks[at];
-        let args: Vec<Value> = params.iter().map(|ty| self.from_pool(tangle, *ty)).collect();
+        let args: Vec<Value> = params.iter().map(|ty| self.pooled(tangle, *ty)).collect();
         self.b.func.dfg.block_call(*block, &args)
     }
 
-    fn from_pool(&mut self, tangle: &Tangle, ty: Type) -> Value {
+    fn pooled(&mut self, tangle: &Tangle, ty: Type) -> Value {
         let fits: Vec<Value> = tangle.pool.iter().copied().filter(|value| self.b.ty(*value) == ty).collect();
         match self.rng.pick(&fits).copied() {
             Some(value) if !self.once_in(8) => value,
@@ -89,7 +89,7 @@ impl Body<'_> {
                 let more = self.icmp(IntCC::Sgt, *left, zero);
                 let mut again = vec![*left];
                 for ty in &params[1..] {
-                    again.push(self.from_pool(tangle, *ty));
+                    again.push(self.pooled(tangle, *ty));
                 }
                 let then = self.b.func.dfg.block_call(*head, &again);
                 let other = self.tangled_target(tangle, from);

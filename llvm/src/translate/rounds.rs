@@ -88,7 +88,13 @@ impl<'a> Lasting<'a> {
         let (tree, lasts) = (DominatorTree::new(cfg), vec![false; objects.len()]);
         let mut lasting = Lasting { func, cfg, tree, objects, of, lasts };
         // Values only ever begin to point somewhere; one that may point into two objects says so of both.
-        while cfg.rpo().iter().fold(false, |changed, block| lasting.block(*block) || changed) {}
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in cfg.rpo() {
+                changed |= lasting.block(*block);
+            }
+        }
         lasting
     }
 
