@@ -27,6 +27,8 @@ impl Body<'_> {
                     let op = if self.once_in(3) { self.pick(others, data.op) } else { data.op };
                     self.emit(op, Flags::EMPTY, data.ty, &args, Extra::None)
                 }
+                // In which order objects lie is no result.
+                (Shape::IntCompare, _) if data.ty.is_ptr() => continue,
                 (Shape::IntCompare, Extra::IntCC(cc)) => {
                     if exchanges {
                         args.swap(0, 1);
