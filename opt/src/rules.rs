@@ -218,6 +218,7 @@ rules! {
     FieldCompared "combine.field_compared" "A field compared with a constant where it is.";
     FieldsCompared "combine.fields_compared" "The same field of two words, compared where it is.";
     ShiftedAlike "combine.shifted_alike" "Logic of two words that are shifted alike.";
+    ShiftedAlikeAmong "combine.shifted_alike_among" "The same of two words among three.";
     LimitedAgain "combine.limited_again" "A choice of a limit before another one.";
     LimitedAround "combine.limited_around" "A choice of two limits for what is outside of them.";
     NextToLimit "combine.next_to_limit" "A choice of the number next to the one compared with.";
@@ -233,10 +234,17 @@ rules! {
     BitsBelowLowest "combine.bits_below_lowest" "The lowest one less one.";
     WithinLimits "combine.within_limits" "A number compared with what limits leave of it.";
     CarryOfProduct "combine.carry_of_product" "The carry of a sum with a product.";
+    MoreOrNot "combine.more_or_not" "A sum or its first part, by a flag.";
+    ExtendedAlike "combine.extended_alike" "Words extended alike and compared.";
+    ProductUpperHalf "combine.product_upper_half" "The upper half of a product of 64 bits, by words.";
+    ProductLowerHalf "combine.product_lower_half" "The lower half of one.";
+    ProductUpperWord "combine.product_upper_word" "The upper word of a product of words.";
+    FloatSignBits "combine.float_sign_bits" "Signs of operands that were changed as bits.";
     GepSum "combine.gep_sum" "An index that is a sum with a product.";
     GepConstantLast "combine.gep_constant_last" "The constant part of an index goes last.";
     // Addresses (`share_addresses.rs`).
     SharedAddress "address.shared" "Addresses that are a constant apart.";
+    AddressFurther "address.further" "An address that is an index away from another.";
 
     // Bits that nobody reads (`ignore_unread_bits.rs`).
     UnreadMask "unread.mask" "A mask that keeps all bits that are read.";

@@ -23,6 +23,13 @@ struct Atom {
     bits: u32,
 }
 
+impl Atom {
+    /// Its bytes, of a piece of whole ones.
+    fn bytes(self) -> impl Iterator<Item = Atom> {
+        (0..self.bits / 8).map(move |index| Atom { offset: self.offset + 8 * index, bits: 8, ..self })
+    }
+}
+
 /// A string of bits in registers.
 #[derive(Default)]
 pub(super) struct BitString {
@@ -196,9 +203,10 @@ impl Context<'_> {
             let lanes = self.vector(lane.with_lanes(lanes.len() as u32), &lanes);
             return self.bitcast(lanes, Type::int(bits));
         }
-        let bytes = |p: &Atom| p.bits == 8 && p.offset.is_multiple_of(8);
+        let bytes = |p: &Atom| p.bits.is_multiple_of(8) && p.offset.is_multiple_of(8);
         if bits <= 32 && bits.is_multiple_of(8) && pieces.iter().all(bytes) {
-            let word = self.join_bytes(pieces);
+            let pieces: SmallVec<[Atom; 4]> = pieces.iter().flat_map(|piece| piece.bytes()).collect();
+            let word = self.join_bytes(&pieces);
             return self.resize(word, container(bits));
         }
         self.join_by_shifts(pieces, bits)
@@ -224,9 +232,28 @@ impl Context<'_> {
         Some(self.bitcast(pair, Type::I64))
     }
 
-    /// Two to four bytes as an `i32`, by byte permutation.
+    /// Two to four bytes as an `i32`, by byte permutation. Bytes that are constant are put in after the others: a permutation
+    /// takes its selector as a constant, and no second one.
     fn join_bytes(&mut self, pieces: &[Atom]) -> Value {
         self.note(Pattern::LegalJoinBytes);
+        let mut constant = 0;
+        let mut others: SmallVec<[Atom; 4]> = SmallVec::from_slice(pieces);
+        let zero = self.bits(Type::I32, 0);
+        for (place, piece) in others.iter_mut().enumerate() {
+            if let Some(bits) = self.func.dfg.as_bits(piece.value) {
+                constant |= (bits >> piece.offset & 0xff) << (8 * place);
+                *piece = Atom { value: zero, offset: 0, bits: 8 };
+            }
+        }
+        let word = self.permuted_bytes(&others);
+        if constant == 0 {
+            return word;
+        }
+        let constant = self.bits(Type::I32, constant);
+        self.bin(Opcode::Or, word, constant)
+    }
+
+    fn permuted_bytes(&mut self, pieces: &[Atom]) -> Value {
         let pairs: SmallVec<[Value; 2]> = pieces.chunks(2).map(|pair| self.join_two_bytes(pair)).collect();
         match pairs[..] {
             [low, high] => self.permute(low, high, 0x5410),

@@ -226,8 +226,7 @@ impl Sum {
             self.repeats = true;
             return term.is_extended;
         }
-        let op = func.dfg.def_inst(value).map(|inst| func.dfg.insts[inst].op);
-        let is_extended = self.ty == Type::I64 && matches!(op, Some(Opcode::Zext | Opcode::Sext));
+        let is_extended = self.ty == Type::I64 && is_half(func, value);
         self.terms.push(Term { value, times: times & all, is_product, is_extended });
         is_extended
     }
@@ -333,6 +332,18 @@ impl Sum {
         let by = builder.bits(self.ty, term.times.into());
         let scaled = builder.binary(Opcode::Mul, term.value, by);
         plus(builder, to, scaled)
+    }
+}
+
+/// Whether 64 bits are an extended word: by an extension, or the lower or upper one of two by a mask or shift.
+fn is_half(func: &Function, value: Value) -> bool {
+    let Some(inst) = func.dfg.def_inst(value) else { return false };
+    let constant = || func.dfg.args(inst).get(1).and_then(|by| func.dfg.as_bits(*by));
+    match func.dfg.insts[inst].op {
+        Opcode::Zext | Opcode::Sext => true,
+        Opcode::And => constant().is_some_and(|kept| kept <= u32::MAX.into()),
+        Opcode::Lshr => constant().is_some_and(|by| (32..64).contains(&by)),
+        _ => false,
     }
 }
 

@@ -13,7 +13,8 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, known: &KnownBits, inst:
             .or_else(|| next_to_limit(func, inst))
             .or_else(|| counted_down(func, inst))
             .or_else(|| away_from_zero(func, uses, inst))
-            .or_else(|| crossed(func, uses, inst)),
+            .or_else(|| crossed(func, uses, inst))
+            .or_else(|| more_or_not(func, uses, inst)),
         Opcode::And => masked(func, uses, inst),
         Opcode::Xor => exchanged(func, inst),
         Opcode::Or => blended(func, inst),
@@ -205,6 +206,31 @@ fn crossed(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
     let mut builder = before(func, inst);
     let differ = builder.binary(Opcode::Xor, p, q);
     Some((Rule::CrossedChoice, builder.select(differ, f, e)))
+}
+
+/// `p ? x + y : x` of 64 bits is x and what is added to it or not: of a constant that is one choice instead of two, a sum of an address
+/// takes part in it, and of one the sum takes the flag as a carry.
+fn more_or_not(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
+    let &[flag, a, b] = func.dfg.args(inst) else { return None };
+    let (a, b) = (func.dfg.resolve(a), func.dfg.resolve(b));
+    let ty = func.dfg.ty(a);
+    if ty != Type::I64 || func.dfg.ty(flag) != Type::I1 {
+        return None;
+    }
+    for (sum, x, first) in [(a, b, true), (b, a, false)] {
+        let Some(made) = func.dfg.def_inst(sum).filter(|_| uses.is_single(sum)) else { continue };
+        let op = func.dfg.insts[made].op;
+        let y = match (op, pair(func, sum, op)) {
+            (Opcode::Add | Opcode::Sub, Some((p, q))) if p == x => q,
+            (Opcode::Add, Some((p, q))) if q == x => p,
+            _ => continue,
+        };
+        let mut builder = before(func, inst);
+        let none = builder.bits(ty, 0);
+        let more = if first { builder.select(flag, y, none) } else { builder.select(flag, none, y) };
+        return Some((Rule::MoreOrNot, builder.binary(op, x, more)));
+    }
+    None
 }
 
 /// The flag that a value is copies of, or is as a number.

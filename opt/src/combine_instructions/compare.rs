@@ -10,6 +10,7 @@ use super::{before, compared, constant, int_width, made_by, mask};
 pub(super) fn rewrite(func: &mut Function, known: &KnownBits, inst: Inst) -> Option<Found> {
     match func.dfg.insts[inst].op {
         Opcode::Icmp => comparison(func, known, inst)
+            .or_else(|| extended_alike(func, inst))
             .or_else(|| tested_bit(func, inst))
             .or_else(|| tested_word(func, inst))
             .or_else(|| upper_bits(func, inst))
@@ -53,6 +54,29 @@ fn counted_all(func: &mut Function, inst: Inst) -> Option<Found> {
     let mut builder = before(func, inst);
     let ones = builder.bits(ty, mask(width).into());
     Some((Rule::CountAll, builder.icmp(cc, x, ones)))
+}
+
+/// Two words extended alike to 64 bits, or one and a constant: the words are in the same order. What zeros extend is not negative.
+fn extended_alike(func: &mut Function, inst: Inst) -> Option<Found> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    let cc = condition(func, inst)?;
+    let extended = |value: Value| {
+        let op = func.dfg.insts[func.dfg.def_inst(value)?].op;
+        let word = *made_by(func, value, op).filter(|_| matches!(op, Opcode::Zext | Opcode::Sext))?.first()?;
+        (func.dfg.ty(word) == Type::I32).then_some((word, op))
+    };
+    let (x, op) = extended(func.dfg.resolve(a)).filter(|_| func.dfg.ty(a) == Type::I64)?;
+    let cc = if op == Opcode::Zext { cc.unsigned() } else { cc };
+    if let Some(number) = constant(func, b) {
+        let fits = if op == Opcode::Zext { number <= mask(32) } else { i32::try_from(number as i64).is_ok() };
+        return fits.then(|| {
+            let mut builder = before(func, inst);
+            let number = builder.bits(Type::I32, u128::from(number & mask(32)));
+            (Rule::ExtendedAlike, builder.icmp(cc, x, number))
+        });
+    }
+    let (y, _) = extended(func.dfg.resolve(b)).filter(|(_, same)| *same == op)?;
+    Some((Rule::ExtendedAlike, before(func, inst).icmp(cc, x, y)))
 }
 
 /// A comparison that ranges decide, or that need not be signed.

@@ -8,9 +8,15 @@ use crate::rules::{Found, Rule};
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
     match func.dfg.insts[inst].op {
-        Opcode::Shl | Opcode::Lshr => shifted_field(func, uses, inst).or_else(|| field_of_sum(func, uses, inst)),
-        Opcode::And => masked_field(func, uses, inst).or_else(|| shifted_alike(func, uses, inst)),
-        Opcode::Or | Opcode::Xor => shifted_alike(func, uses, inst),
+        Opcode::Shl | Opcode::Lshr | Opcode::Mul => {
+            shifted_field(func, uses, inst).or_else(|| field_of_sum(func, uses, inst))
+        }
+        Opcode::And => masked_field(func, uses, inst)
+            .or_else(|| shifted_alike(func, uses, inst))
+            .or_else(|| shifted_alike_among(func, uses, inst)),
+        Opcode::Or | Opcode::Xor => {
+            shifted_alike(func, uses, inst).or_else(|| shifted_alike_among(func, uses, inst))
+        }
         Opcode::Icmp => compared_fields(func, uses, inst).or_else(|| compared_field(func, uses, inst)),
         _ => None,
     }
@@ -65,12 +71,16 @@ fn field(func: &mut Function, inst: Inst, x: Value, by: i32, kept: u64) -> Value
     builder.binary(Opcode::And, shifted, kept)
 }
 
-/// `((x >> m) & k) << n` as `(x >> (m - n)) & (k << n)`.
+/// `((x >> m) & k) << n` as `(x >> (m - n)) & (k << n)`, and with a product by a power of two.
 fn shifted_field(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
     let &[masked, by] = func.dfg.args(inst) else { return None };
     let width = word(func, masked)?;
-    let by = constant(func, by).filter(|by| *by < width.into())? as i32;
-    let outer = if func.dfg.insts[inst].op == Opcode::Shl { by } else { -by };
+    let by = match func.dfg.insts[inst].op {
+        Opcode::Mul => u64::from(constant(func, by).filter(|by| by.is_power_of_two())?.trailing_zeros()),
+        _ => constant(func, by)?,
+    };
+    let by = Some(by).filter(|by| *by < width.into())? as i32;
+    let outer = if func.dfg.insts[inst].op == Opcode::Lshr { -by } else { by };
     let (shifted, kept) = single(func, uses, masked, Opcode::And)?;
     let (x, inner) = shift(func, uses, shifted, width)?;
     if is_bytes(kept, [inner, outer]) {
@@ -171,19 +181,42 @@ fn shifted_alike(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> 
     let &[a, b] = func.dfg.args(inst) else { return None };
     word(func, a)?;
     let op = func.dfg.insts[inst].op;
-    for shift in [Opcode::Shl, Opcode::Lshr, Opcode::Ashr] {
-        let (Some((x, by)), Some((y, same))) = (single(func, uses, a, shift), single(func, uses, b, shift)) else {
-            continue;
-        };
-        // Whole bytes move with others in a permutation.
-        if by != same || by % 8 == 0 {
-            return None;
+    let (shift, x, y, by) = alike(func, uses, a, b)?;
+    Some((Rule::ShiftedAlike, shift_joined(func, inst, op, (shift, x, y, by))))
+}
+
+/// The same of two words among three that logic of one kind puts together.
+fn shifted_alike_among(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
+    let &[a, b] = func.dfg.args(inst) else { return None };
+    word(func, a)?;
+    let op = func.dfg.insts[inst].op;
+    for (both, last) in [(a, b), (b, a)] {
+        let Some(parts) = made_by(func, both, op).filter(|_| uses.is_single(both)) else { continue };
+        let &[p, q] = &parts[..] else { continue };
+        for (other, first) in [(p, q), (q, p)] {
+            if let Some(pair) = alike(func, uses, first, last) {
+                let shifted = shift_joined(func, inst, op, pair);
+                return Some((Rule::ShiftedAlikeAmong, before(func, inst).binary(op, other, shifted)));
+            }
         }
-        let ty = func.dfg.ty(x);
-        let mut builder = before(func, inst);
-        let joined = builder.binary(op, x, y);
-        let by = builder.bits(ty, by.into());
-        return Some((Rule::ShiftedAlike, builder.binary(shift, joined, by)));
     }
     None
+}
+
+/// Two words that are shifted alike, for this alone: how, what, and by how much. Whole bytes move with others in a permutation.
+fn alike(func: &Function, uses: &Uses, a: Value, b: Value) -> Option<(Opcode, Value, Value, u64)> {
+    [Opcode::Shl, Opcode::Lshr, Opcode::Ashr].into_iter().find_map(|shift| {
+        let ((x, by), (y, same)) = (single(func, uses, a, shift)?, single(func, uses, b, shift)?);
+        (by == same && by % 8 != 0).then_some((shift, x, y, by))
+    })
+}
+
+/// Logic of two words, shifted.
+fn shift_joined(func: &mut Function, inst: Inst, op: Opcode, pair: (Opcode, Value, Value, u64)) -> Value {
+    let (shift, x, y, by) = pair;
+    let ty = func.dfg.ty(x);
+    let mut builder = before(func, inst);
+    let joined = builder.binary(op, x, y);
+    let by = builder.bits(ty, by.into());
+    builder.binary(shift, joined, by)
 }

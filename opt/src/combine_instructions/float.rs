@@ -8,7 +8,7 @@ use crate::pass::Context;
 use crate::rules::Found;
 use crate::rules::Rule::*;
 
-use super::{before, made_by, made_exactly_by};
+use super::{before, made_by, made_exactly_by, with_constant};
 
 /// A cheaper way to the same result.
 pub(super) fn rewrite(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Option<Found> {
@@ -19,6 +19,49 @@ pub(super) fn rewrite(func: &mut Function, ctx: &Context<'_>, inst: Inst) -> Opt
         Opcode::Bitcast => sign_of_magnitudes(func, inst),
         _ => None,
     }
+}
+
+/// Operands of arithmetic whose sign was changed as a bit are magnitudes and negations, which the machine takes as operands. Of NaN
+/// these need not keep all bits, but arithmetic does not tell one NaN from another. Tells whether there were any.
+pub(super) fn take_signs(func: &mut Function, inst: Inst) -> bool {
+    use Opcode::{Fadd, Fcmp, Fdiv, Fma, Fmul, Fsub};
+    if !matches!(func.dfg.insts[inst].op, Fadd | Fcmp | Fdiv | Fma | Fmul | Fsub) {
+        return false;
+    }
+    let mut changed = false;
+    for index in 0..func.dfg.args(inst).len() {
+        let value = func.dfg.resolve(func.dfg.args(inst)[index]);
+        let Some((x, op)) = with_sign_bit(func, value) else { continue };
+        let mut builder = before(func, inst);
+        let number = match op {
+            Opcode::And => builder.unary(Opcode::Fabs, x),
+            Opcode::Xor => builder.unary(Opcode::Fneg, x),
+            _ => {
+                let magnitude = builder.unary(Opcode::Fabs, x);
+                builder.unary(Opcode::Fneg, magnitude)
+            }
+        };
+        func.dfg.args_mut(inst)[index] = number;
+        changed = true;
+    }
+    changed
+}
+
+/// The number whose sign bit logic clears (`and`), inverts (`xor`) or sets (`or`), and which of them.
+fn with_sign_bit(func: &Function, value: Value) -> Option<(Value, Opcode)> {
+    let ty = func.dfg.ty(value);
+    if !matches!(ty, Type::F32 | Type::F64) {
+        return None;
+    }
+    let bits = *made_by(func, value, Opcode::Bitcast)?.first()?;
+    let sign = 1u64 << (ty.bits() - 1);
+    let wanted = [(Opcode::And, sign - 1), (Opcode::Xor, sign), (Opcode::Or, sign)];
+    let (from, op) = wanted.into_iter().find_map(|(op, mask)| {
+        let (from, by) = with_constant(func, bits, op)?;
+        (by == mask).then_some((from, op))
+    })?;
+    let x = *made_by(func, from, Opcode::Bitcast)?.first()?;
+    (func.dfg.ty(x) == ty).then_some((x, op))
 }
 
 /// The float comparison behind a condition: its instruction, condition and operands.

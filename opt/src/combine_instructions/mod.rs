@@ -22,6 +22,7 @@ mod joined;
 mod limits;
 mod magnitudes;
 mod packed_lanes;
+mod products;
 mod ranges;
 mod remainders;
 mod rotations;
@@ -88,7 +89,9 @@ fn visit(
     resolve_uses_of(func, inst);
     let ordered = order_operands(func, inst);
     let flagged = add_flags(func, known, inst);
-    for rule in [(ordered, Rule::ConstantLast), (flagged, Rule::ProvedFlags)].into_iter().filter(|row| row.0) {
+    let signed = float::take_signs(func, inst);
+    let rows = [(ordered, Rule::ConstantLast), (flagged, Rule::ProvedFlags), (signed, Rule::FloatSignBits)];
+    for rule in rows.into_iter().filter(|row| row.0) {
         ctx.note(inst, rule.1);
     }
     let bits = known.visit(func, inst);
@@ -96,7 +99,7 @@ fn visit(
     let (Some((rule, value)), Some(result)) =
         (replacement(func, ctx, uses, known, inst, bits), func.dfg.first_result(inst))
     else {
-        return ordered | flagged;
+        return ordered | flagged | signed;
     };
     ctx.note(inst, rule);
     if depth < MAX_DEPTH {
@@ -112,7 +115,7 @@ fn visit(
     }
     let value = func.dfg.resolve(value);
     if value == result {
-        return ordered | flagged;
+        return ordered | flagged | signed;
     }
     uses.pass_on(result, value);
     func.dfg.alias(result, value);
@@ -146,6 +149,7 @@ fn replacement(
         .or_else(|| division::rewrite(func, known, inst))
         .or_else(|| limits::rewrite(func, inst))
         .or_else(|| arithmetic::rewrite(func, inst))
+        .or_else(|| products::rewrite(func, uses, inst))
         .or_else(|| idioms::rewrite(func, ctx, inst))
         .or_else(|| joined::rewrite(func, inst))
         .or_else(|| packed_lanes::rewrite(func, ctx, uses, inst))

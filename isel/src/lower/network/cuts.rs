@@ -66,6 +66,11 @@ impl Cut {
         self
     }
 
+    /// Whether the value is zero whatever the leaves are.
+    pub fn is_zero(&self) -> bool {
+        self.len == 0 && self.table == 0
+    }
+
     /// The leaves, ascending.
     pub fn leaves(&self) -> &[Leaf] {
         &self.leaves[..usize::from(self.len)]

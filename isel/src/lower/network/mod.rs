@@ -207,14 +207,15 @@ impl Lower<'_> {
         let mut cost = self.own_cost(inst, plans);
         let mut plan = None;
         let mut cuts = self.logic_cuts(inst, plans);
-        if let Some(best) = cuts.as_ref().and_then(Cuts::best) {
+        // A sum stays one where that is as good: it can be part of others.
+        let is_logic = is_logic(self.ir.dfg.insts[inst].op);
+        if let Some(best) = cuts.as_ref().and_then(Cuts::best).filter(|best| is_logic || best.cost < cost) {
             let own = [0, 1].map(|index| {
                 let value = self.arg(inst, index);
                 self.word_constant(value).map_or(Source::Value(value), Source::Constant)
             });
-            let kept = self.keeps_low_bits(inst).map(|from| INSTRUCTION + plans.node(from).map_or(0, |n| n.share));
-            if let Some(kept) = kept.filter(|kept| *kept <= best.cost) {
-                cost = kept;
+            if let Some(one) = self.one_instruction(inst, plans).filter(|one| *one <= best.cost) {
+                cost = one;
             } else {
                 plan = tables(plans, best, own);
                 cost = best.cost;
@@ -257,6 +258,20 @@ impl Lower<'_> {
         })
     }
 
+    /// What an operation costs that is one instruction together with what it is made of, by a rule of its own.
+    fn one_instruction(&self, inst: Inst, plans: &Plans) -> Option<u32> {
+        let read = |values: &[Value]| {
+            let share = |value: &Value| plans.node(*value).map_or(0, |node| node.share);
+            values.iter().map(share).fold(INSTRUCTION, u32::saturating_add)
+        };
+        if let Some(from) = self.keeps_low_bits(inst) {
+            return Some(read(&[from]));
+        }
+        // Two shifts that move a pair of words.
+        let pair = self.funnel(inst, Opcode::Shl).or_else(|| self.funnel(inst, Opcode::Lshr));
+        pair.map(|(a, b, amount)| read(&[a, b, amount]))
+    }
+
     /// The a of `a & mask` with a mask of n low bits that only this wants, where one instruction computes it of a and n
     /// (`low_bits` in `rules/bits.isle`).
     fn keeps_low_bits(&self, inst: Inst) -> Option<Value> {
@@ -277,8 +292,14 @@ impl Lower<'_> {
 
     /// What an operation costs by its own instruction. A product that goes into a sum is part of the sum's.
     fn own_cost(&self, inst: Inst, plans: &Plans) -> u32 {
-        let mut cost = INSTRUCTION;
-        let mut fused = self.ir.dfg.insts[inst].op == Opcode::Add;
+        // A word above zeros is no instruction, nor is the low word of two.
+        let op = self.ir.dfg.insts[inst].op;
+        let narrow = || self.arg_type(inst, 0) == Type::I32 || self.ir.dfg.insts[inst].ty == Type::I32;
+        let is_word = matches!(op, Opcode::Zext | Opcode::Trunc)
+            && narrow()
+            && (self.arg_type(inst, 0) == Type::I64 || self.ir.dfg.insts[inst].ty == Type::I64);
+        let mut cost = if is_word { 0 } else { INSTRUCTION };
+        let mut fused = op == Opcode::Add;
         for operand in self.ir.dfg.args(inst) {
             let value = self.ir.dfg.resolve(*operand);
             let Some(node) = plans.node(value) else { continue };
@@ -292,19 +313,61 @@ impl Lower<'_> {
         cost
     }
 
-    /// The cuts of a logic operation.
+    /// The cuts of a logic operation, and of a sum that is one.
     fn logic_cuts(&self, inst: Inst, plans: &mut Plans) -> Option<Cuts> {
         let op = self.ir.dfg.insts[inst].op;
-        if !is_logic(op) {
+        let is_sum = op == Opcode::Add && byte_count(self.ir.dfg.insts[inst].ty) == Some(4);
+        if !is_logic(op) && !is_sum {
             return None;
         }
         self.planned_class(inst)?;
-        let left = self.operand_cuts(self.arg(inst, 0), plans);
-        let right = self.operand_cuts(self.arg(inst, 1), plans);
+        let (a, b) = (self.arg(inst, 0), self.arg(inst, 1));
+        // A constant added goes into the sums around.
+        if is_sum && (self.word_constant(b).is_some() || !(self.is_masked(a) || self.is_masked(b))) {
+            return None;
+        }
+        let (left, right) = (self.operand_cuts(a, plans), self.operand_cuts(b, plans));
+        if is_sum && !self.are_disjoint([a, b], [&left, &right]) {
+            return None;
+        }
         Some(match op {
             Opcode::And => Cuts::of(&left, &right, |x, y| x & y),
-            Opcode::Or => Cuts::of(&left, &right, |x, y| x | y),
+            Opcode::Or | Opcode::Add => Cuts::of(&left, &right, |x, y| x | y),
             _ => Cuts::of(&left, &right, |x, y| x ^ y),
+        })
+    }
+
+    /// Whether a value is made by a mask that only this wants.
+    fn is_masked(&self, value: Value) -> bool {
+        self.single_use(value).is_some_and(|inst| self.ir.dfg.insts[inst].op == Opcode::And)
+    }
+
+    /// Whether two words have no bit in common: by what they can hold, or as functions of the same values. Adding them is `or` then.
+    fn are_disjoint(&self, values: [Value; 2], cuts: [&Cuts; 2]) -> bool {
+        let [a, b] = values.map(|value| self.possible_bits(value));
+        a & b == 0 || Cuts::of(cuts[0], cuts[1], |x, y| x & y).as_slice().iter().any(Cut::is_zero)
+    }
+
+    /// Bits of a word that can be ones, by masks and shifts by constants.
+    fn possible_bits(&self, value: Value) -> u32 {
+        let mut value = value;
+        // What the steps from the value outwards keep and move, the last first.
+        let mut steps: SmallVec<[(Opcode, u32); 4]> = SmallVec::new();
+        while steps.len() < 4
+            && let Some(inst) = self.pure_def(value)
+            && let op @ (Opcode::And | Opcode::Shl | Opcode::Lshr) = self.ir.dfg.insts[inst].op
+            && let Some(bits) = self.const_bits(self.arg(inst, 1))
+        {
+            if op != Opcode::And && !(0..32).contains(&bits) {
+                break;
+            }
+            steps.push((op, bits as u32));
+            value = self.arg(inst, 0);
+        }
+        steps.iter().rev().fold(u32::MAX, |bits, (op, by)| match op {
+            Opcode::And => bits & by,
+            Opcode::Shl => bits << by,
+            _ => bits >> by,
         })
     }
 
@@ -397,8 +460,46 @@ impl Lower<'_> {
         if let Some(bits) = self.const_bits(value) {
             return Some(Bytes::constant(bits as u64, len));
         }
+        if let Some(bytes) = self.part_of_number(value, len, plans).or_else(|| self.joined_lanes(value, len, plans)) {
+            return Some(bytes);
+        }
         let zeros = self.ir.dfg.def_inst(value).map_or(0, |inst| self.zero_bytes(inst, len));
         Some(Bytes::own(value.as_u32(), len, zeros))
+    }
+
+    /// The bytes of a number of 32 or 64 bits that a lane of it, read as a vector, is.
+    fn part_of_number(&self, value: Value, len: usize, plans: &Plans) -> Option<Bytes> {
+        let lane = self.pure_def(value).filter(|inst| self.ir.dfg.insts[*inst].op == Opcode::Extract)?;
+        let cast = self.pure_def(self.arg(lane, 0)).filter(|inst| self.ir.dfg.insts[*inst].op == Opcode::Bitcast)?;
+        let index = usize::try_from(self.const_i64(self.arg(lane, 1))?).ok()?;
+        let number = self.arg(cast, 0);
+        // A cast of a cast is none: one step, whatever the input.
+        let whole = byte_count(self.ty(number)).filter(|whole| *whole >= 4 && (index + 1) * len <= *whole)?;
+        let bytes = match plans.node(number) {
+            Some(node) if node.bytes.len() == whole => node.bytes,
+            Some(_) => return None,
+            None => Bytes::own(number.as_u32(), whole, 0),
+        };
+        Some(bytes.down(index * len, false).truncated(len))
+    }
+
+    /// The bytes of a number that is put together of lanes. Lanes are narrower, so this ends.
+    fn joined_lanes(&self, value: Value, len: usize, plans: &Plans) -> Option<Bytes> {
+        let cast = self.pure_def(value).filter(|inst| self.ir.dfg.insts[*inst].op == Opcode::Bitcast)?;
+        let vector = self.pure_def(self.arg(cast, 0)).filter(|inst| self.ir.dfg.insts[*inst].op == Opcode::Vector)?;
+        let lanes = self.ir.dfg.args(vector);
+        let each = len / lanes.len().max(1);
+        let mut whole = Bytes::constant(0, len);
+        for (index, lane) in lanes.iter().enumerate() {
+            let lane = self.ir.dfg.resolve(*lane);
+            if byte_count(self.ty(lane)) != Some(each) || each == len {
+                return None;
+            }
+            let known = self.ir.dfg.as_const(lane).is_none() || self.const_bits(lane).is_some();
+            let bytes = self.operand_bytes(lane, plans).filter(|_| known)?;
+            whole = whole.joined(&bytes.extended(len, false).up(index * each))?;
+        }
+        Some(whole)
     }
 
     /// Bytes of an operation's result that are zero whatever its operands.
@@ -433,6 +534,12 @@ impl Lower<'_> {
         let words = bytes.plans(|word| self.known_zeros(word));
         let mut cost = words.iter().map(|w| w.instructions() * INSTRUCTION).fold(0, u32::saturating_add);
         let mut paid: SmallVec<[u32; 8]> = SmallVec::new();
+        for word in words.iter().filter(|w| w.instructions() > 0).flat_map(WordPlan::words) {
+            // The selector is the one constant that `prmt` takes in the machine.
+            if matches!(word, Word::Constant(bits) if bits != 0) {
+                cost = cost.saturating_add(INSTRUCTION);
+            }
+        }
         for word in words.iter().flat_map(WordPlan::words) {
             let Word::Of(number, _) = word else { continue };
             let value = Value::from_u32(number);

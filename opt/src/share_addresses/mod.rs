@@ -7,6 +7,8 @@
 //! The base is made of the parts, not of the first address: an index that promises not to wrap is poison where it does, and
 //! another index, which does not, must not depend on it.
 
+mod further;
+
 use ptxc_ir::{Block, Cfg, DominatorTree, Function, FunctionBuilder, Inst, MemType, Opcode, Scalar, Type, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -54,7 +56,7 @@ pub fn share_addresses(func: &mut Function, ctx: &Context<'_>) -> bool {
     if changed {
         resolve_all_uses(func);
     }
-    changed
+    further::rewrite(func, ctx) | changed
 }
 
 /// Groups of addresses with variable parts, in the order of their first ones.
