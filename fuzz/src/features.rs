@@ -88,6 +88,7 @@ features! {
     many_words "Sums and products over many words, by operations that say what they carry";
     idioms "Counts, parities and reversals by shifts, magnitudes and saturation by others, compared remainders";
     spellings "Rotations, low and highest bits, wide products, minima of lanes, permuted bytes as others spell them";
+    halves "Products by words, sums that a flag decides, bytes put into vectors, masks that are added, signs as bits";
     choices "Switches and branches that only choose values";
     warp_trees "Reductions over warps by shuffles, ballots that are compared, lanes that are all alike";
     adjacent_atomics "Atomic additions to neighbouring floats";

@@ -15,6 +15,7 @@ mod fields;
 mod floats;
 mod flow;
 mod functions;
+mod halves;
 mod idioms;
 mod integers;
 mod memory;

@@ -8,7 +8,7 @@ impl Body<'_> {
     /// One pattern, its result kept. False when none is wanted.
     pub fn pattern(&mut self) -> bool {
         let f = *self.features;
-        let value = match self.rng.below(14) {
+        let value = match self.rng.below(16) {
             0 if f.byte_shuffles => self.bytes(),
             1 if f.logic_trees => self.logic(),
             2 if f.dot_products => self.dot_product(),
@@ -21,6 +21,7 @@ impl Body<'_> {
             9 if f.many_words => self.many_words(),
             10 | 11 if f.idioms => self.idiom(),
             12 | 13 if f.spellings => self.spelled(),
+            14 | 15 if f.halves => self.halves(),
             _ => return false,
         };
         self.keep(value);

@@ -212,8 +212,17 @@ impl Context<'_> {
         self.join_by_shifts(pieces, bits)
     }
 
-    /// Two 32-bit words of pieces that do not straddle them, as an `i64`.
+    /// Two 32-bit words of pieces that do not straddle them, as an `i64`. Whole bytes are cut where they do.
     fn join_words(&mut self, pieces: &[Atom]) -> Option<Value> {
+        let in_bytes = pieces.iter().all(|p| p.bits.is_multiple_of(8) && p.offset.is_multiple_of(8));
+        let mut at = 0;
+        let cut = |piece: &Atom| {
+            let low = if in_bytes && at < 32 && at + piece.bits > 32 { 32 - at } else { piece.bits };
+            at += piece.bits;
+            let high = Atom { offset: piece.offset + low, bits: piece.bits - low, ..*piece };
+            [Atom { bits: low, ..*piece }, high].into_iter().filter(|piece| piece.bits > 0)
+        };
+        let pieces: &[Atom] = &pieces.iter().flat_map(cut).collect::<SmallVec<[Atom; 8]>>();
         let mut have = 0;
         let middle = pieces.iter().position(|p| {
             have += p.bits;

@@ -420,6 +420,14 @@ impl generated::rules::Context for Lower<'_> {
         self.mask_of_low_bits(inst)
     }
 
+    fn begins_with_zero(&mut self, bytes: i64) -> bool {
+        bytes & 0xff == 0
+    }
+
+    fn small_table(&mut self, inst: Inst) -> Option<(i64, i64, Value)> {
+        Lower::small_table(self, inst)
+    }
+
     fn low_part(&mut self, inst: Inst) -> Option<(Value, Value)> {
         self.kept_low_bits(inst)
     }

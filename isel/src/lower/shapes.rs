@@ -196,4 +196,31 @@ impl Lower<'_> {
         let inner = self.behind(by, Opcode::Sub)?;
         (self.const_i64(self.arg(inner, 0)) == Some(32)).then(|| (self.arg(left, 0), self.arg(inner, 1)))
     }
+
+    /// The table, eight bytes in two words, and the index of `(c >> index * n) & m`, if the index is below four, or below eight and the
+    /// first byte zero.
+    pub(super) fn small_table(&self, inst: Inst) -> Option<(i64, i64, Value)> {
+        if !self.is_op(inst, Opcode::And) {
+            return None;
+        }
+        let kept = self.const_i64(self.arg(inst, 1)).filter(|kept| (1..=255).contains(kept))? as u32;
+        let shift = self.only_for_this(self.arg(inst, 0), Opcode::Lshr)?;
+        let all = self.const_i64(self.arg(shift, 0))? as u32;
+        let amount = self.arg(shift, 1);
+        let scaled = |op: Opcode| {
+            let inst = self.only_for_this(amount, op)?;
+            Some((self.arg(inst, 0), u32::try_from(self.const_i64(self.arg(inst, 1))?).ok()?))
+        };
+        let up = || scaled(Opcode::Shl).filter(|(_, by)| *by < 5).map(|(index, by)| (index, 1 << by));
+        let (index, each) = scaled(Opcode::Mul).or_else(up)?;
+        let most = self.possible_bits(index);
+        if most > 7 || !(1..32).contains(&each) {
+            return None;
+        }
+        // A shift by the width or more is undefined.
+        let entry = |at: u32| u64::from(all.checked_shr(at * each).unwrap_or(0) & kept) << (8 * at);
+        let table = (0..=most).fold(0, |table, at| table | entry(at));
+        let fits = most <= 3 || table & 0xff == 0;
+        fits.then(|| (i64::from(table as u32 as i32), i64::from((table >> 32) as u32 as i32), index))
+    }
 }

@@ -2,6 +2,8 @@
 
 use ptxc_ir::{Extra, Flags, Function, Inst, MemType, Opcode, Type, Value};
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::rules::{Found, Rule};
 
 use super::{Uses, before, constant, int_width, made_by, signed};
@@ -10,10 +12,10 @@ use super::{Uses, before, constant, int_width, made_by, signed};
 pub(super) fn rewrite(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
     let Extra::Gep(ty) = func.dfg.insts[inst].extra else { return None };
     let &[base, index] = func.dfg.args(inst) else { return None };
-    if let Some((first, last)) = summands(func, uses, ty, index) {
+    if let Some(parts) = summands(func, uses, inst, ty, index) {
         let mut builder = before(func, inst);
-        let partly = builder.gep(ty, base, &[first]);
-        return Some((Rule::GepSum, builder.gep(ty, partly, &[last])));
+        let address = parts.into_iter().fold(base, |address, part| builder.gep(ty, address, &[part]));
+        return Some((Rule::GepSum, address));
     }
     let (rest, number) = constant_part(func, index)?;
     let index_ty = func.dfg.ty(rest);
@@ -24,13 +26,23 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Fo
 }
 
 /// The summands of an index of 64 bits that nothing else uses, where one of them is an extended number or a product: the machine adds
-/// the address to either at once, to a product of two variables only if it is of bytes. One with a constant part is last.
-fn summands(func: &Function, uses: &Uses, ty: MemType, index: Value) -> Option<(Value, Value)> {
+/// the address to either at once, to a product of two variables only if it is of bytes. A constant part is last.
+fn summands(func: &Function, uses: &Uses, inst: Inst, ty: MemType, index: Value) -> Option<SmallVec<[Value; 3]>> {
     if int_width(func.dfg.ty(index)) != Some(64) || !uses.is_single(index) {
         return None;
     }
     let sum = made_by(func, index, Opcode::Add)?;
     let &[a, b] = &sum[..] else { return None };
+    let with_constant = |value: Value| {
+        let parts = made_by(func, value, Opcode::Add)?;
+        func.dfg.as_const(parts[1]).is_some().then(|| (parts[0], parts[1]))
+    };
+    for (x, y) in [(a, b), (b, a)] {
+        let (word, constant) = with_constant(x).map_or((x, None), |(word, constant)| (word, Some(constant)));
+        if is_extended_first(func, inst, word, y) {
+            return Some([word, y].into_iter().chain(constant).collect());
+        }
+    }
     let op = |value: Value| func.dfg.def_inst(value).map(|inst| func.dfg.insts[inst].op);
     let bytes = ty == MemType::Value(Type::I8);
     let scaled =
@@ -43,8 +55,19 @@ fn summands(func: &Function, uses: &Uses, ty: MemType, index: Value) -> Option<(
     if func.dfg.as_const(b).is_some() || !(takes_part(a) || takes_part(b)) {
         return None;
     }
-    let moved = made_by(func, a, Opcode::Add).is_some_and(|args| args.iter().any(|v| func.dfg.as_const(*v).is_some()));
-    Some(if moved { (b, a) } else { (a, b) })
+    Some(if with_constant(a).is_some() { smallvec![b, a] } else { smallvec![a, b] })
+}
+
+/// Whether an extended number is added to the address before a product is: it takes the address as a constant, the other one would have
+/// to be loaded. Not of a product whose factors come from elsewhere, which the machine computes with the address before a loop.
+fn is_extended_first(func: &Function, inst: Inst, extended: Value, product: Value) -> bool {
+    let here = |value: Value| {
+        let from = func.dfg.def_inst(value);
+        from.is_some_and(|from| func.layout.inst_block(from) == func.layout.inst_block(inst))
+    };
+    let is_word = made_by(func, extended, Opcode::Sext).or_else(|| made_by(func, extended, Opcode::Zext)).is_some();
+    let varies = made_by(func, product, Opcode::Mul).is_some_and(|factors| factors.into_iter().any(here));
+    is_word && varies && here(extended) && here(product)
 }
 
 /// The rest and the constant that an index is the sum of, in 64 bits, where narrower indices are signed. Only constants

@@ -1,6 +1,7 @@
 //! Bit fields: shifts around a mask, fields that are compared, logic of what is shifted alike.
 
 use ptxc_ir::{Extra, Function, Inst, IntCC, Opcode, Value};
+use smallvec::{SmallVec, smallvec};
 
 use super::{Uses, before, constant, int_width, made_by, mask};
 use crate::rules::{Found, Rule};
@@ -185,22 +186,30 @@ fn shifted_alike(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> 
     Some((Rule::ShiftedAlike, shift_joined(func, inst, op, (shift, x, y, by))))
 }
 
-/// The same of two words among three that logic of one kind puts together.
+/// The same of two words among three or four that logic of one kind puts together.
 fn shifted_alike_among(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
     let &[a, b] = func.dfg.args(inst) else { return None };
     word(func, a)?;
     let op = func.dfg.insts[inst].op;
-    for (both, last) in [(a, b), (b, a)] {
-        let Some(parts) = made_by(func, both, op).filter(|_| uses.is_single(both)) else { continue };
-        let &[p, q] = &parts[..] else { continue };
-        for (other, first) in [(p, q), (q, p)] {
-            if let Some(pair) = alike(func, uses, first, last) {
-                let shifted = shift_joined(func, inst, op, pair);
-                return Some((Rule::ShiftedAlikeAmong, before(func, inst).binary(op, other, shifted)));
-            }
+    // An operand, or one of two that only this joins, with the other one.
+    let parts = |value: Value| -> SmallVec<[(Value, Option<Value>); 3]> {
+        let mut parts = smallvec![(value, None)];
+        if let Some(both) = made_by(func, value, op).filter(|_| uses.is_single(value)) {
+            parts.extend([(both[0], Some(both[1])), (both[1], Some(both[0]))]);
         }
-    }
-    None
+        parts
+    };
+    let (left, right) = (parts(a), parts(b));
+    let (pair, others) = left.iter().find_map(|(first, other)| {
+        right.iter().find_map(|(second, more)| {
+            let others: SmallVec<[Value; 2]> = other.iter().chain(more).copied().collect();
+            alike(func, uses, *first, *second).map(|pair| (pair, others)).filter(|(_, others)| !others.is_empty())
+        })
+    })?;
+    let shifted = shift_joined(func, inst, op, pair);
+    let mut builder = before(func, inst);
+    let rest = others.into_iter().reduce(|p, q| builder.binary(op, p, q))?;
+    Some((Rule::ShiftedAlikeAmong, builder.binary(op, rest, shifted)))
 }
 
 /// Two words that are shifted alike, for this alone: how, what, and by how much. Whole bytes move with others in a permutation.

@@ -31,8 +31,11 @@ pub(super) fn take_signs(func: &mut Function, inst: Inst) -> bool {
     let mut changed = false;
     for index in 0..func.dfg.args(inst).len() {
         let value = func.dfg.resolve(func.dfg.args(inst)[index]);
-        let Some((x, op)) = with_sign_bit(func, value) else { continue };
+        let Some((bits, op)) = with_sign_bit(func, value) else { continue };
+        let ty = func.dfg.ty(value);
+        let known = made_by(func, bits, Opcode::Bitcast).map(|args| args[0]).filter(|x| func.dfg.ty(*x) == ty);
         let mut builder = before(func, inst);
+        let x = known.unwrap_or_else(|| builder.convert(Opcode::Bitcast, bits, ty));
         let number = match op {
             Opcode::And => builder.unary(Opcode::Fabs, x),
             Opcode::Xor => builder.unary(Opcode::Fneg, x),
@@ -47,7 +50,7 @@ pub(super) fn take_signs(func: &mut Function, inst: Inst) -> bool {
     changed
 }
 
-/// The number whose sign bit logic clears (`and`), inverts (`xor`) or sets (`or`), and which of them.
+/// The bits of a number whose sign logic clears (`and`), inverts (`xor`) or sets (`or`), and which of them.
 fn with_sign_bit(func: &Function, value: Value) -> Option<(Value, Opcode)> {
     let ty = func.dfg.ty(value);
     if !matches!(ty, Type::F32 | Type::F64) {
@@ -56,12 +59,10 @@ fn with_sign_bit(func: &Function, value: Value) -> Option<(Value, Opcode)> {
     let bits = *made_by(func, value, Opcode::Bitcast)?.first()?;
     let sign = 1u64 << (ty.bits() - 1);
     let wanted = [(Opcode::And, sign - 1), (Opcode::Xor, sign), (Opcode::Or, sign)];
-    let (from, op) = wanted.into_iter().find_map(|(op, mask)| {
+    wanted.into_iter().find_map(|(op, mask)| {
         let (from, by) = with_constant(func, bits, op)?;
         (by == mask).then_some((from, op))
-    })?;
-    let x = *made_by(func, from, Opcode::Bitcast)?.first()?;
-    (func.dfg.ty(x) == ty).then_some((x, op))
+    })
 }
 
 /// The float comparison behind a condition: its instruction, condition and operands.

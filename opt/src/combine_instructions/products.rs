@@ -67,6 +67,23 @@ fn factors(func: &Function, value: Value) -> Option<[Word; 2]> {
     Some([word(func, a)?, word(func, b)?])
 }
 
+/// The factors of a product of words whose upper word a value is.
+fn factors_of_upper(func: &Function, value: Value) -> Option<[Word; 2]> {
+    if let Some(product) = high_word(func, value) {
+        return factors(func, product);
+    }
+    let (a, b) = pair(func, *made_by(func, value, Opcode::Zext)?.first()?, Opcode::Umulh)?;
+    let cut = |value: Value| {
+        if let Some(bits) = constant(func, value) {
+            return Some(Word::Constant(bits));
+        }
+        let whole = *made_by(func, value, Opcode::Trunc)?.first()?;
+        (func.dfg.ty(whole) == Type::I64 && func.dfg.ty(value) == Type::I32)
+            .then(|| high_word(func, whole).map_or(Word::Low(whole), Word::High))
+    };
+    Some([cut(a)?, cut(b)?])
+}
+
 /// The number that has a high and a low word.
 fn whole(high: Word, low: Word) -> Option<Factor> {
     match (high, low) {
@@ -81,8 +98,7 @@ fn is_same_product(a: [Word; 2], b: [Word; 2]) -> bool {
 }
 
 /// What is multiplied, if these are the products of its low words and across, and of its high words where they are asked for.
-fn product_of(func: &Function, high: Option<Value>, low: Value, across: [Value; 2]) -> Option<[Factor; 2]> {
-    let low = factors(func, low)?;
+fn product_of(func: &Function, high: Option<Value>, low: [Word; 2], across: [Value; 2]) -> Option<[Factor; 2]> {
     let across = [factors(func, across[0])?, factors(func, across[1])?];
     // Each product across has one high word.
     [[across[0], across[1]], [across[1], across[0]]].into_iter().find_map(|[first, second]| {
@@ -153,22 +169,18 @@ fn upper_half(func: &mut Function, inst: Inst) -> Option<Found> {
     Some((Rule::ProductUpperHalf, builder.binary(Opcode::Umulh, a, b)))
 }
 
-/// The product of the low words and those across, when a sum is what they carry into the middle, the last part of it. `others` are
-/// those whose upper words are added beside it.
-fn middle(func: &Function, last: Value, others: &[Value]) -> Option<(Value, [Value; 2])> {
-    let is_product = |value: Value| factors(func, value).map(|_| value);
+/// The factors of the low words and the products across, when a sum is what they carry into the middle, the last part of it. `others`
+/// are those whose upper words are added beside it.
+fn middle(func: &Function, last: Value, others: &[Value]) -> Option<([Word; 2], [Value; 2])> {
+    let carried = |value: Value| factors_of_upper(func, value);
     let parts = summands(func, last, false)?;
-    let (low, rest) = match split(&parts, |value| high_word(func, value).and_then(is_product)) {
+    let Some((low, rest)) = split(&parts, carried) else {
         // Added to the first of the products across.
-        None => {
-            let &[first] = others else { return None };
-            let (across, rest) = split(&parts, is_product)?;
-            let inner = summands(func, first, false)?;
-            let (low, more) = split(&inner, |value| high_word(func, value).and_then(is_product))?;
-            let fits = more.len() == 1 && rest.len() == 1 && low_word(func, rest[0]) == Some(first);
-            return fits.then(|| (low, [across, more[0]]));
-        }
-        Some(found) => found,
+        let &[first] = others else { return None };
+        let (across, rest) = split(&parts, |value| factors(func, value).map(|_| value))?;
+        let (low, more) = split(&summands(func, first, false)?, carried)?;
+        let fits = more.len() == 1 && rest.len() == 1 && low_word(func, rest[0]) == Some(first);
+        return fits.then(|| (low, [across, more[0]]));
     };
     match (others, &rest[..]) {
         // The low words of both products across.
@@ -202,7 +214,7 @@ fn lower_half(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
             }
         };
         let &[first, second] = &across[..] else { return None };
-        product_of(func, None, low, [first, second])
+        product_of(func, None, factors(func, low)?, [first, second])
     })?;
     let mut builder = before(func, inst);
     let [a, b] = [a, b].map(|factor| match factor {

@@ -29,7 +29,9 @@ pub(super) fn rewrite(func: &mut Function, ctx: &Context<'_>) -> bool {
             }
             let Some((op, a, b)) = sum(func, place.2).filter(|_| is_single && uses[place.2] == 1) else { continue };
             let orders: &[(Value, Value)] = if op == Opcode::Add { &[(a, b), (b, a)] } else { &[(a, b)] };
-            let near = orders.iter().find_map(|(from, more)| {
+            // A product that only this sum wants is one instruction with it.
+            let is_free = |value: Value| uses[value] != 1 || !is_multiple(func, value);
+            let near = orders.iter().filter(|(_, more)| is_free(*more)).find_map(|(from, more)| {
                 let there = known.get(&(place.0, place.1, *from))?;
                 let tree = tree.get_or_insert_with(|| DominatorTree::new(&cfg));
                 let at = there.iter().rev().take(MAX_SAME).find(|(_, at)| tree.dominates(&cfg, *at, *block))?;
@@ -71,6 +73,11 @@ fn sum(func: &Function, value: Value) -> Option<(Opcode, Value, Value)> {
     let varies = func.dfg.as_const(a).is_none() && func.dfg.as_const(b).is_none();
     let fits = matches!(data.op, Opcode::Add | Opcode::Sub) && data.flags.contains(Flags::NSW) && varies;
     fits.then(|| (data.op, func.dfg.resolve(a), func.dfg.resolve(b)))
+}
+
+/// A product, or a number shifted by a constant.
+fn is_multiple(func: &Function, value: Value) -> bool {
+    func.dfg.def_inst(value).is_some_and(|inst| matches!(func.dfg.insts[inst].op, Opcode::Mul | Opcode::Shl))
 }
 
 /// Replaces an address by another plus or minus an index.

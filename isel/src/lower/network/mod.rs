@@ -267,8 +267,9 @@ impl Lower<'_> {
         if let Some(from) = self.keeps_low_bits(inst) {
             return Some(read(&[from]));
         }
-        // Two shifts that move a pair of words.
+        // Two shifts that move a pair of words, by whole bytes as others move them.
         let pair = self.funnel(inst, Opcode::Shl).or_else(|| self.funnel(inst, Opcode::Lshr));
+        let pair = pair.filter(|(.., amount)| self.const_i64(*amount).is_none_or(|by| by % 8 != 0));
         pair.map(|(a, b, amount)| read(&[a, b, amount]))
     }
 
@@ -292,12 +293,9 @@ impl Lower<'_> {
 
     /// What an operation costs by its own instruction. A product that goes into a sum is part of the sum's.
     fn own_cost(&self, inst: Inst, plans: &Plans) -> u32 {
-        // A word above zeros is no instruction, nor is the low word of two.
+        // A word above zeros is no instruction.
         let op = self.ir.dfg.insts[inst].op;
-        let narrow = || self.arg_type(inst, 0) == Type::I32 || self.ir.dfg.insts[inst].ty == Type::I32;
-        let is_word = matches!(op, Opcode::Zext | Opcode::Trunc)
-            && narrow()
-            && (self.arg_type(inst, 0) == Type::I64 || self.ir.dfg.insts[inst].ty == Type::I64);
+        let is_word = op == Opcode::Zext && self.arg_type(inst, 0) == Type::I32;
         let mut cost = if is_word { 0 } else { INSTRUCTION };
         let mut fused = op == Opcode::Add;
         for operand in self.ir.dfg.args(inst) {
@@ -348,16 +346,21 @@ impl Lower<'_> {
         a & b == 0 || Cuts::of(cuts[0], cuts[1], |x, y| x & y).as_slice().iter().any(Cut::is_zero)
     }
 
-    /// Bits of a word that can be ones, by masks and shifts by constants.
-    fn possible_bits(&self, value: Value) -> u32 {
+    /// Bits of a word that can be ones, by masks, limits and shifts by constants.
+    pub(in crate::lower) fn possible_bits(&self, value: Value) -> u32 {
         let mut value = value;
         // What the steps from the value outwards keep and move, the last first.
         let mut steps: SmallVec<[(Opcode, u32); 4]> = SmallVec::new();
         while steps.len() < 4
             && let Some(inst) = self.pure_def(value)
-            && let op @ (Opcode::And | Opcode::Shl | Opcode::Lshr) = self.ir.dfg.insts[inst].op
+            && let op @ (Opcode::And | Opcode::Umin | Opcode::Shl | Opcode::Lshr) = self.ir.dfg.insts[inst].op
             && let Some(bits) = self.const_bits(self.arg(inst, 1))
         {
+            if op == Opcode::Umin {
+                let below = u32::MAX.checked_shr((bits as u32).leading_zeros()).unwrap_or(0);
+                steps.push((Opcode::And, below));
+                break;
+            }
             if op != Opcode::And && !(0..32).contains(&bits) {
                 break;
             }
