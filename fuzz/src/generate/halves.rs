@@ -116,7 +116,8 @@ impl Body<'_> {
         let mut vector = self.convert(Opcode::Bitcast, number, bytes);
         for _ in 0..1 + self.rng.below(3) {
             let word = self.operand(Type::I32);
-            let byte = if self.once_in(4) { self.int(Type::I8, 0x5a) } else { self.convert(Opcode::Trunc, word, Type::I8) };
+            let byte =
+                if self.once_in(4) { self.int(Type::I8, 0x5a) } else { self.convert(Opcode::Trunc, word, Type::I8) };
             let place = self.rng.below(lanes as usize) as i64;
             let place = self.int(Type::I32, place);
             vector = self.op(Opcode::Insert, &[vector, byte, place]);
@@ -162,7 +163,8 @@ impl Body<'_> {
         let (int, float) = self.pick(&[(Type::I32, Type::F32), (Type::I64, Type::F64)], (Type::I32, Type::F32));
         let sign = 1u128 << (int.scalar_bits() - 1);
         let bits = self.operand(int);
-        let (op, mask) = self.pick(&[(Opcode::And, sign - 1), (Opcode::Xor, sign), (Opcode::Or, sign)], (Opcode::Xor, sign));
+        let (op, mask) =
+            self.pick(&[(Opcode::And, sign - 1), (Opcode::Xor, sign), (Opcode::Or, sign)], (Opcode::Xor, sign));
         let mask = self.b.bits(int, mask);
         let changed = self.op(op, &[bits, mask]);
         let number = self.convert(Opcode::Bitcast, changed, float);

@@ -15,9 +15,7 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Fo
         Opcode::And => masked_field(func, uses, inst)
             .or_else(|| shifted_alike(func, uses, inst))
             .or_else(|| shifted_alike_among(func, uses, inst)),
-        Opcode::Or | Opcode::Xor => {
-            shifted_alike(func, uses, inst).or_else(|| shifted_alike_among(func, uses, inst))
-        }
+        Opcode::Or | Opcode::Xor => shifted_alike(func, uses, inst).or_else(|| shifted_alike_among(func, uses, inst)),
         Opcode::Icmp => compared_fields(func, uses, inst).or_else(|| compared_field(func, uses, inst)),
         _ => None,
     }

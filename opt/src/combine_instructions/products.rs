@@ -189,9 +189,10 @@ fn middle(func: &Function, last: Value, others: &[Value]) -> Option<([Word; 2], 
             (lows == [first, second] || lows == [second, first]).then_some((low, [first, second]))
         }
         // One product across, and the low word of the other.
-        (&[first], &[p, q]) => {
-            [(p, q), (q, p)].into_iter().find(|(_, q)| low_word(func, *q) == Some(first)).map(|(p, _)| (low, [p, first]))
-        }
+        (&[first], &[p, q]) => [(p, q), (q, p)]
+            .into_iter()
+            .find(|(_, q)| low_word(func, *q) == Some(first))
+            .map(|(p, _)| (low, [p, first])),
         _ => None,
     }
 }
