@@ -208,6 +208,11 @@ pub struct FunctionFacts<'a> {
 }
 
 impl<'a> FunctionFacts<'a> {
+    /// What a comparison seldom says, if that is known ([`OpcodeFacts::seldom`]).
+    pub fn seldom(&self, func: &Function, inst: Inst) -> Option<bool> {
+        self.module.opcode(func, inst)?.seldom
+    }
+
     /// Reads a function in SSA form.
     pub fn new(module: &'a ModuleFacts, func: &Function) -> FunctionFacts<'a> {
         let mut waits_for_grid = false;

@@ -54,13 +54,6 @@ impl Groups {
     }
 }
 
-/// How many groups of `cp.async` may be under way after an instruction that waits for the others.
-pub fn copies_left(facts: &ModuleFacts, func: &Function, inst: Inst) -> Option<usize> {
-    let opcode = facts.opcode(func, inst)?;
-    let waits = opcode.waits && opcode.writes.intersects(Chains::COPY_GROUP);
-    waits.then(|| groups_left(func, inst).unwrap_or(0))
-}
-
 /// The number that a wait names.
 fn groups_left(func: &Function, inst: Inst) -> Option<usize> {
     func.inst_operands(inst).iter().find_map(|operand| match operand {

@@ -33,6 +33,7 @@ pub mod random;
 mod regions;
 mod remat;
 mod report;
+mod rows;
 mod show;
 pub mod superblocks;
 pub mod timeline;

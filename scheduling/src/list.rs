@@ -12,7 +12,7 @@
 
 use crate::facts::ModuleFacts;
 use crate::graph::{Graph, Kind, Node};
-use crate::groups::{Groups, copies_left};
+use crate::groups::Groups;
 use crate::live::{Liveness, Pressure};
 use crate::machine::Machine;
 use ptxc_mir::{Block, Function, Inst};
@@ -41,9 +41,6 @@ struct Spread {
     /// The last was a copy, and others follow it: what Hopper's assembler puts before a copy that comes after a load from
     /// shared memory, three dummy loads, it puts once then.
     copying: bool,
-    /// Copies are waited for before the next but one turn of the loop ends: they go a little earlier than evenly, as
-    /// their latency counts.
-    soon: bool,
     /// The wave of the last product, and whether something was spread since.
     wave: u32,
     parted: bool,
@@ -186,7 +183,7 @@ impl<'a> List<'a> {
             longest = longest.max(height);
         }
         self.critical += longest;
-        self.prepare_spread(func, graph);
+        self.prepare_spread();
         if self.spread.active {
             self.count_products(graph);
             self.count_waves(graph);
@@ -198,7 +195,7 @@ impl<'a> List<'a> {
         }
     }
 
-    fn prepare_spread(&mut self, func: &Function, graph: &Graph) {
+    fn prepare_spread(&mut self) {
         let mut spread = Spread::default();
         let mut issue = 0;
         for timing in self.nodes.iter().filter_map(|node| node.timing) {
@@ -209,11 +206,6 @@ impl<'a> List<'a> {
         let worth = spread.left > 1 && spread.products * 2 >= issue;
         self.could_spread |= worth;
         spread.active = worth && self.spreads;
-        if spread.active {
-            let insts = (0..graph.len() as Node).filter_map(|node| graph.inst(node));
-            let mut left = insts.filter_map(|inst| copies_left(self.facts, func, inst));
-            spread.soon = left.any(|groups| groups < 2);
-        }
         self.spread = spread;
     }
 
@@ -412,8 +404,8 @@ impl List<'_> {
             spread.left = spread.left.saturating_sub(1);
             spread.copying = timing.class.is_asynchronous();
             spread.parted = true;
-            let products = if spread.soon { spread.products * 7 / 8 } else { spread.products };
-            spread.from = start + products / (spread.left + 1);
+            // A little earlier than evenly: what comes last is waited for next.
+            spread.from = start + spread.products * 7 / 8 / (spread.left + 1);
         }
     }
 }

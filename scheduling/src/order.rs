@@ -4,6 +4,7 @@ use crate::facts::FunctionFacts;
 use crate::graph::{Builder, Node};
 use crate::list::{List, Sink};
 use crate::live::{Liveness, words};
+use crate::rows::turn_rows;
 use crate::timeline::{Clock, Timeline};
 use crate::{Context, Violation, check};
 use cranelift_entity::SecondaryMap;
@@ -94,6 +95,9 @@ impl<'a> Orderer<'a> {
             list.region(func, graph, nodes);
             sink.region(graph, nodes, ahead, |inst| may_sink(func, context, facts, uses, inst), order);
         });
+        if spreads {
+            turn_rows(func, facts, &context.machine, order);
+        }
     }
 }
 

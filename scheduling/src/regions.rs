@@ -3,7 +3,8 @@
 //! Up goes what fills cycles in which the block above waits: it must not come later to its end for it, and the way through
 //! both blocks has to take at least 3 % less. Down goes what a way out does not need, when that way gains so much and
 //! the way through loses nothing; out of a loop, what only matters after the last round. Neither makes more registers
-//! live than the function had.
+//! live than the function had. Nothing goes down for a way out that is seldom taken, nor into a block that is short enough
+//! for the assembler to predicate: a longer one it jumps over.
 
 use crate::Context;
 use crate::facts::FunctionFacts;
@@ -14,7 +15,7 @@ use crate::report::Outcome;
 use crate::timeline::{Clock, Way};
 use crate::weave::{From, Weaver};
 use cranelift_entity::SecondaryMap;
-use ptxc_mir::{Block, Function, Inst, Op, Operand, VReg};
+use ptxc_mir::{Block, Function, Inst, Op, Operand, Terminator, VReg};
 
 /// What a block comes to as it is now.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,7 +96,8 @@ impl<'a> Regions<'a> {
             let trial = Trial { seam, old, before: [standing[seam.above], standing[seam.below]], up: true };
             self.attempt(func, liveness, &trial, standing);
         }
-        if self.find_sinking(func, liveness, seam, leaves_loop) {
+        let may_sink = leaves_loop || !(is_predicated(func, seam) || seldom_leaves(func, self.facts, seam));
+        if may_sink && self.find_sinking(func, liveness, seam, leaves_loop) {
             let old = self.clock.way(func, liveness, seam.above, seam.below);
             let trial = Trial { seam, old, before: [standing[seam.above], standing[seam.below]], up: false };
             self.attempt(func, liveness, &trial, standing);
@@ -209,6 +211,32 @@ impl<'a> Regions<'a> {
         };
         fits && no_slower && worth
     }
+}
+
+/// Most instructions of a block that the assembler predicates instead of jumping over it (ptxas 13.5).
+const MOST_PREDICATED: usize = 5;
+
+/// Whether the block below is a short one that the way out skips.
+fn is_predicated(func: &Function, seam: Seam) -> bool {
+    let (above, below) = (&func.blocks[seam.above], &func.blocks[seam.below]);
+    let Terminator::Jump(next) = &below.terminator else { return false };
+    let mut skips = false;
+    above.terminator.for_each_target(|target| skips |= target.block == next.block && target.block != seam.below);
+    skips && below.insts.len() <= MOST_PREDICATED
+}
+
+/// Whether the way out is one for floats that are equal, or for NaN.
+fn seldom_leaves(func: &Function, facts: &FunctionFacts<'_>, seam: Seam) -> bool {
+    let above = &func.blocks[seam.above];
+    let Terminator::CondBra { pred, negated, then, .. } = &above.terminator else { return false };
+    let makes = |inst: &&Inst| {
+        let mut makes = false;
+        func.for_each_def(**inst, |reg| makes |= reg == *pred);
+        makes
+    };
+    let leaves_if = (then.block != seam.below) != *negated;
+    let made = above.insts.iter().rev().find(makes).and_then(|inst| facts.seldom(func, *inst));
+    made == Some(leaves_if)
 }
 
 /// Whether its place means something to the assembler. It reads special registers and parameters where it likes, for

@@ -74,6 +74,8 @@ pub struct OpcodeFacts {
     pub computes: bool,
     /// Loads from memory.
     pub loads: bool,
+    /// What a comparison of floats seldom says: that they are equal, or that one is NaN.
+    pub seldom: Option<bool>,
     /// Nothing moves past it.
     pub boundary: bool,
     /// Waits for asynchronous operations of the groups that it writes.
@@ -84,6 +86,20 @@ pub struct OpcodeFacts {
     pub wgmma: bool,
     /// Loads from tensor memory: its results are in flight until a wait.
     pub tensor_load: bool,
+}
+
+/// What a comparison with these pieces seldom says, if it is of floats and nothing else goes into its result.
+fn seldom(has: &impl Fn(Tok) -> bool) -> Option<bool> {
+    let floats = [tok::F16, tok::BF16, tok::F32, tok::F64].into_iter().any(has);
+    if !floats || [tok::AND, tok::OR, tok::XOR].into_iter().any(has) {
+        return None;
+    }
+    let any = |pieces: &[Tok]| pieces.iter().any(|piece| has(*piece));
+    match () {
+        () if any(&[tok::EQ, tok::EQU, tok::NAN]) => Some(true),
+        () if any(&[tok::NE, tok::NEU, tok::NUM]) => Some(false),
+        () => None,
+    }
 }
 
 impl OpcodeFacts {
@@ -136,6 +152,7 @@ impl OpcodeFacts {
                 self.constant_path = head == tok::LDU || has(tok::NC);
                 self.atomic(toks, effects);
             }
+            tok::SETP => self.seldom = seldom(&has),
             tok::TEX | tok::TLD4 => self.constant_path = true,
             tok::SULD | tok::SUST | tok::SURED | tok::MULTIMEM if !has(tok::ASYNC) => self.atomic(toks, effects),
             tok::BAR | tok::BARRIER => self.barrier(toks),
