@@ -1,10 +1,13 @@
 //! Calls, and the functions that are called.
 
-use ptxc_ir::{ConstData, Extra, Flags, FloatCC, Inst, MemAttrs, MemType, Opcode, Signature, Space, Type, Value};
+use ptxc_ir::{
+    ConstData, Extra, Flags, FloatCC, Inst, IntCC, MemAttrs, MemType, Opcode, Signature, Space, Type, Value,
+};
 
 use super::body::{Area, Body};
 use super::facts::{Callee, LENT, Passed};
 use super::shapes::RuleShape;
+use super::trial::power;
 
 impl Body<'_> {
     /// One call, its results kept. False when nothing can be called here.
@@ -62,6 +65,7 @@ impl Body<'_> {
                     self.op(Opcode::Add, &[value, one])
                 }
                 _ if shape.small => self.small_number(*ty),
+                _ if shape.powers => self.power_of_four(*ty),
                 _ => {
                     let value = self.operand(*ty);
                     let value = self.settled(value);
@@ -90,6 +94,24 @@ impl Body<'_> {
         let one = self.convert(Opcode::Sitofp, one, ty);
         let ordered = self.fcmp(FloatCC::Ord, value, value);
         self.select(ordered, value, one)
+    }
+
+    /// A power of four, by choices that depend on a value in scope.
+    fn power_of_four(&mut self, ty: Type) -> Value {
+        if !ty.is_float_like() {
+            return self.operand(ty);
+        }
+        let number = self.operand(Type::I32);
+        let mut value = self.b.bits(ty, power(ty, 0));
+        for bit in 0..2 {
+            let tested = self.masked(number, 1 << bit);
+            let zero = self.int(Type::I32, 0);
+            let chosen = self.icmp(IntCC::Ne, tested, zero);
+            let exponent = [-2, -1, 1, 2][self.rng.below(4)];
+            let other = self.b.bits(ty, power(ty, exponent));
+            value = self.select(chosen, other, value);
+        }
+        value
     }
 
     /// A small integer as a number of the type.

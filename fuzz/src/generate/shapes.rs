@@ -29,6 +29,8 @@ pub struct RuleShape {
     pub together: bool,
     /// Its flags allow other results than the first, but for small integers all are the same.
     pub small: bool,
+    /// It divides or takes roots by approximations, which are exact for powers of four.
+    pub powers: bool,
     /// No float that is passed is NaN: which one comes out would show.
     pub numbers: bool,
     /// What integers the result is defined for.
@@ -150,7 +152,8 @@ fn shape(func: &Function) -> Option<RuleShape> {
     };
     let params = func.sig.params.iter().map(|param| plain(&param.ty)).collect::<Option<Vec<_>>>()?;
     let result = plain(func.sig.ret.as_ref()?)?;
-    let mut shape = RuleShape { params, result, together: false, small: false, numbers: false, domain: Domain::Any };
+    let mut shape =
+        RuleShape { params, result, together: false, small: false, powers: false, numbers: false, domain: Domain::Any };
     let order: Vec<_> = func.layout.blocks().collect();
     let (mut products, mut makes_nan) = (0, false);
     for (at, block) in order.iter().enumerate() {
@@ -172,12 +175,49 @@ fn shape(func: &Function) -> Option<RuleShape> {
             }
             makes_nan |= MAKES_NAN.contains(&data.op);
             shape.together |= data.op.info().effect == Effect::Convergent;
-            shape.small |= data.flags.bits() & Flags::FAST.bits() != 0;
+            shape.small |= data.flags.bits() & Flags::FAST.bits() != 0 || data.op == Opcode::Frsqrt;
             products += u32::from(matches!(data.op, Opcode::Fmul | Opcode::Fma));
         }
     }
-    let shown = shape.numbers && makes_nan;
-    (!shown && (!shape.small || products <= 4 && is_exact(func))).then_some(shape)
+    if shape.numbers && makes_nan {
+        return None;
+    }
+    if shape.small && !(products <= 4 && is_exact(func)) {
+        (shape.small, shape.powers) = (false, true);
+    }
+    (!shape.powers || is_exact_for_powers(func)).then_some(shape)
+}
+
+/// With powers of four for operands every way to compute the result gives a power of two.
+fn is_exact_for_powers(func: &Function) -> bool {
+    let exact = [
+        Opcode::Fmul,
+        Opcode::Fdiv,
+        Opcode::Fsqrt,
+        Opcode::Frcp,
+        Opcode::Frsqrt,
+        Opcode::Fabs,
+        Opcode::Vector,
+        Opcode::Extract,
+        Opcode::Splat,
+        Opcode::Ret,
+    ];
+    let insts = || func.layout.blocks().flat_map(|block| func.layout.insts(block));
+    let constants = insts().all(|inst| {
+        let args = func.dfg.args(inst);
+        args.iter().all(|value| match (func.dfg.ty(*value).float_kind(), func.dfg.as_bits(*value)) {
+            (Some(FloatKind::F32), Some(bits)) => is_power(f32::from_bits(bits as u32).into()),
+            (Some(FloatKind::F64), Some(bits)) => is_power(f64::from_bits(bits as u64)),
+            (Some(_), _) => func.dfg.as_const(*value).is_none(),
+            _ => true,
+        })
+    });
+    constants && insts().all(|inst| exact.contains(&func.dfg.insts[inst].op))
+}
+
+/// A power of two, not far from one.
+fn is_power(number: f64) -> bool {
+    number.to_bits() << 12 == 0 && (1.0 / 64.0..=64.0).contains(&number)
 }
 
 /// Operations that make NaN of numbers, or numbers that the next one may make NaN of.
@@ -199,7 +239,6 @@ fn is_plain(ty: Type) -> bool {
 /// Operations with results that are approximate or differ from run to run, and what only legalization writes.
 const INEXACT: &[Opcode] = &[
     Opcode::Frem,
-    Opcode::Frsqrt,
     Opcode::Fsin,
     Opcode::Fcos,
     Opcode::Fexp2,

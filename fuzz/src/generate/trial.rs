@@ -4,8 +4,8 @@ use ptxc_interp::ir;
 use ptxc_interp::launch::{Argument, Buffer, Launch, Options};
 use ptxc_ir::testing::Rng;
 use ptxc_ir::{
-    Extra, Flags, FuncKind, Function, FunctionBuilder, MemAttrs, MemType, Module, Opcode, Param, ParamAttrs, Scalar,
-    Signature, Space, Type, Value, has_errors, verify_module,
+    Extra, Flags, FloatKind, FuncKind, Function, FunctionBuilder, MemAttrs, MemType, Module, Opcode, Param, ParamAttrs,
+    Scalar, Signature, Space, Type, Value, has_errors, verify_module,
 };
 use ptxc_targets::SpecialReg;
 
@@ -33,11 +33,13 @@ pub fn is_defined(func: &Function, shape: &RuleShape) -> bool {
     let options = Options { step_limit: STEPS, races: false, ..Options::default() };
     let outcome = ir::run(&module, &launch, &mut buffers, &options);
     let defined = outcome.is_ok_and(|outcome| outcome.poison.is_empty() && outcome.warnings.is_empty());
-    defined && (!shape.small || buffers.last().is_some_and(|out| are_small(&out.bytes, shape.result)))
+    let limited = shape.small || shape.powers;
+    defined && (!limited || buffers.last().is_some_and(|out| are_exact(&out.bytes, shape)))
 }
 
-/// Results are multiples of small fractions and not large: nothing was rounded.
-fn are_small(bytes: &[u8], ty: Type) -> bool {
+/// Results are multiples of small fractions and not large, or powers of two: nothing was rounded.
+fn are_exact(bytes: &[u8], shape: &RuleShape) -> bool {
+    let ty = shape.result;
     let wide = ty.scalar_bits() == 64;
     let (size, lanes) = (if wide { 8 } else { 4 }, ty.lanes() as usize);
     if !ty.is_float_like() {
@@ -47,7 +49,10 @@ fn are_small(bytes: &[u8], ty: Type) -> bool {
         result.chunks(size).take(lanes).all(|lane| {
             let bits = lane.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
             let number = if wide { f64::from_bits(bits) } else { f32::from_bits(bits as u32).into() };
-            number.abs() < 16384.0 && (number * 64.0).fract() == 0.0
+            match shape.powers {
+                true => number.is_normal() && number.to_bits() << 12 == 0,
+                false => number.abs() < 16384.0 && (number * 64.0).fract() == 0.0,
+            }
         })
     })
 }
@@ -121,7 +126,9 @@ fn inputs(shape: &RuleShape, words: usize) -> Vec<u8> {
             for _ in 0..ty.lanes() {
                 let scalar = ty.scalar();
                 let special = special(scalar);
-                let bits = if shape.small {
+                let bits = if shape.powers && !scalar.is_int() {
+                    power(scalar, rng.below(5) as i32 - 2)
+                } else if shape.small {
                     small(scalar, rng.below(8) as i64 - 4)
                 } else if call < CALLS / 2 && rest > 0 {
                     let bits = special.get(rest % special.len()).copied().unwrap_or(0);
@@ -150,6 +157,19 @@ fn small(ty: Type, number: i64) -> u128 {
         }
         _ => number as u128,
     }
+}
+
+/// The bits of a power of four of the float type.
+pub fn power(ty: Type, exponent: i32) -> u128 {
+    let Some(kind) = ty.float_kind() else { return 1 };
+    let one = ptxc_interp::float::from_int(kind, 1, 128, true, Default::default());
+    let fraction = match kind {
+        FloatKind::F16 => 10,
+        FloatKind::Bf16 => 7,
+        FloatKind::F64 => 52,
+        _ => 23,
+    };
+    u128::from(one.wrapping_add_signed(i64::from(2 * exponent) << fraction))
 }
 
 /// Values of a scalar type where operations are at their limits.
