@@ -260,6 +260,7 @@ rules! {
     Interpolation "collect.interpolation" "A weighted mean from the difference.";
     JoinSigns "combine.join_signs" "Three signs, as that of three numbers joined.";
     JoinFloatConditions "combine.join_float_conditions" "Two comparisons of the same floats.";
+    BothLanes "combine.both_lanes" "A choice by both flags of two halves compared.";
     PackedLanes "combine.packed_lanes" "Sums, minima or maxima of both halves of words, put together.";
     JoinParities "combine.join_parities" "The lowest bit of two numbers of ones.";
     LowBits "combine.low_bits" "Low bits of 64, kept by logic alone.";
@@ -306,6 +307,7 @@ rules! {
     LoopBits "loop.bits" "Bits put together where they were.";
     LoopReversed "loop.reversed" "Bits put together the other way around.";
     LoopCarryless "loop.carryless" "Copies for bits, without carries: a product.";
+    LoopStart "loop.start" "A sum that begins with what is added to it behind the loop.";
     LoopProduct "loop.product" "Copies for bits, added: a product.";
 
     // What a branch decided (`apply_conditions/`).

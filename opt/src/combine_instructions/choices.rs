@@ -14,7 +14,8 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, known: &KnownBits, inst:
             .or_else(|| counted_down(func, inst))
             .or_else(|| away_from_zero(func, uses, inst))
             .or_else(|| crossed(func, uses, inst))
-            .or_else(|| more_or_not(func, uses, inst)),
+            .or_else(|| more_or_not(func, uses, inst))
+            .or_else(|| both_lanes(func, uses, inst)),
         Opcode::And => masked(func, uses, inst),
         Opcode::Xor => exchanged(func, inst),
         Opcode::Or => blended(func, inst),
@@ -26,6 +27,31 @@ pub(super) fn rewrite(func: &mut Function, uses: &Uses, known: &KnownBits, inst:
         Opcode::Icmp => within_limits(func, uses, inst).or_else(|| carry_of_product(func, inst)),
         _ => None,
     }
+}
+
+/// A choice by both flags of a comparison of two halves, or by either: two choices. The machine compares both lanes at once, and executes
+/// one choice only under the flag of the other; joined, the flags take two comparisons.
+fn both_lanes(func: &mut Function, uses: &Uses, inst: Inst) -> Option<Found> {
+    let &[flag, yes, no] = func.dfg.args(inst) else { return None };
+    let joined = func.dfg.def_inst(flag).filter(|_| uses.is_single(flag))?;
+    let op = func.dfg.insts[joined].op;
+    let (p, q) = matches!(op, Opcode::And | Opcode::Or).then(|| pair(func, flag, op))??;
+    let lane = |value: Value| -> Option<(Value, u64)> {
+        let (vector, index) = pair(func, value, Opcode::Extract)?;
+        let test = func.dfg.def_inst(vector).filter(|test| func.dfg.insts[*test].op == Opcode::Fcmp)?;
+        let ty = func.dfg.insts[test].ty;
+        let halves = ty.lanes() == 2 && matches!(ty.scalar(), Type::F16 | Type::BF16);
+        (halves && uses.is_single(value)).then_some((vector, constant(func, index)?))
+    };
+    let ((v, first), (w, second)) = (lane(p)?, lane(q)?);
+    let ty = func.dfg.ty(yes);
+    if v != w || first == second || ty.is_vector() || ty.bits() != 32 {
+        return None;
+    }
+    let mut builder = before(func, inst);
+    let inner = builder.select(q, yes, no);
+    let chosen = if op == Opcode::And { builder.select(p, inner, no) } else { builder.select(p, yes, inner) };
+    Some((Rule::BothLanes, chosen))
 }
 
 /// A choice between integers by a comparison: the condition, and the values where it holds and where not.

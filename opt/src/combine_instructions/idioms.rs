@@ -324,12 +324,13 @@ fn carryless_product(func: &mut Function, ctx: &Context<'_>, inst: Inst, width: 
         }
         next = pending.pop();
     }
-    let (a, b) = factors.filter(|_| seen == mask(width))?;
+    let (a, b) = factors.filter(|(_, b)| int_width(func.dfg.ty(*b)).is_some_and(|bits| seen == mask(bits)))?;
     if !ctx.has_operation(Opcode::Clmul, Flags::EMPTY, Type::I64) {
         return None;
     }
     let mut builder = before(func, inst);
     let a = if chosen { builder.unary(Opcode::Freeze, a) } else { a };
+    let b = if builder.ty(b) == builder.ty(a) { b } else { builder.convert(Opcode::Zext, b, builder.ty(a)) };
     Some((Rule::CarrylessProduct, builder.binary(Opcode::Clmul, a, b)))
 }
 
@@ -354,7 +355,9 @@ fn chosen_by_bit(func: &Function, value: Value, width: u32) -> Option<(Value, Va
     let (word, kept) = with_constant(func, masked, Opcode::And).filter(|(_, kept)| kept.is_power_of_two())?;
     let mut at = kept.trailing_zeros();
     let mut bits = word;
-    if int_width(func.dfg.ty(word)) != Some(width) {
+    // A factor of 32 bits, and one of 64.
+    let is_narrow = width == 64 && func.dfg.ty(word) == Type::I32 && made_by(func, word, Opcode::Trunc).is_none();
+    if int_width(func.dfg.ty(word)) != Some(width) && !is_narrow {
         // One word of the two.
         bits = *made_by(func, word, Opcode::Trunc)?.first()?;
         if let Some((whole, 32)) = with_constant(func, bits, Opcode::Lshr) {

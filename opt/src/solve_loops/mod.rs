@@ -6,12 +6,15 @@
 //! number has, or where its first or last one is. What the loop leaves behind is then an expression ([`closed`]): ones counted,
 //! parities, bits reversed, products with and without carries. Where one value is wanted that is none of these, the loop stays.
 //!
+//! Of loops that stay, sums that begin with zero begin with what is added to them behind ([`starts`]).
+//!
 //! A loop that would not end stays as well: a search for a one is a loop without end for zero, unless the way into it says otherwise.
 
 mod closed;
 mod forms;
 mod rounds;
 mod shape;
+mod starts;
 
 use cranelift_entity::SecondaryMap;
 use ptxc_ir::{Block, BlockCall, Cfg, Extra, Function, FunctionBuilder, Inst, Type, Value, ValueDef};
@@ -35,6 +38,16 @@ fn width_of(ty: Type) -> Option<u32> {
 
 /// The pass.
 pub fn solve_loops(func: &mut Function, ctx: &Context<'_>) -> bool {
+    let solved = solve(func, ctx);
+    let begun = starts::begin_sums(func, ctx);
+    if begun {
+        resolve_all_uses(func);
+    }
+    solved | begun
+}
+
+/// Replaces the loops that have a solution.
+fn solve(func: &mut Function, ctx: &Context<'_>) -> bool {
     let cfg = Cfg::new(func);
     let rings: Vec<Ring> = cfg.rpo().iter().filter_map(|block| Ring::of(func, &cfg, *block)).collect();
     if rings.is_empty() {
@@ -45,6 +58,9 @@ pub fn solve_loops(func: &mut Function, ctx: &Context<'_>) -> bool {
     let mut left_from: SecondaryMap<Block, Option<Block>> = SecondaryMap::new();
     let mut changed = false;
     for ring in &rings {
+        if !ring.only_computes {
+            continue;
+        }
         let entered_from = left_from[ring.entered_from].unwrap_or(ring.entered_from);
         let Some(solved) = Solved::of(func, ctx, &cfg, ring, entered_from, &read) else { continue };
         let exit_block = func.layout.inst_block(ring.exit);

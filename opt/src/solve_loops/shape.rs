@@ -1,4 +1,4 @@
-//! Loops of one way around and one way out, which only compute.
+//! Loops of one way around and one way out.
 
 use ptxc_ir::{Block, BlockCall, Cfg, Effect, Extra, Function, Inst, Opcode, Value};
 use smallvec::SmallVec;
@@ -19,6 +19,8 @@ pub(super) struct Ring {
     pub out: BlockCall,
     /// Whether the loop is left where the condition holds.
     pub leaves_if: bool,
+    /// Whether it is short and only computes.
+    pub only_computes: bool,
     /// What is passed to the header by the last block.
     pub next: SmallVec<[Value; 8]>,
 }
@@ -67,8 +69,9 @@ impl Ring {
         });
         let count: usize = blocks.iter().map(|block| func.layout.insts(*block).take(MOST_INSTS + 1).count()).sum();
         let next = args_of(func, &back.1);
-        let fits = only_computes && count <= MOST_INSTS && entered_from != back.0 && !blocks.contains(&entered_from);
-        fits.then_some(Ring { blocks, entered_from, exit, out, leaves_if, next })
+        let only_computes = only_computes && count <= MOST_INSTS;
+        let fits = entered_from != back.0 && !blocks.contains(&entered_from);
+        fits.then_some(Ring { blocks, entered_from, exit, out, leaves_if, only_computes, next })
     }
 
     /// The header.
