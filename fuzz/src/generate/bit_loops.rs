@@ -71,6 +71,13 @@ impl Body<'_> {
         }
         self.rejoin(before);
         self.enter(exit, scope);
+        // What the sum of the loop could have begun with.
+        if self.once_in(2)
+            && let Some(sum) = self.b.func.dfg.block_params(exit).get(1).copied()
+        {
+            let total = self.op(Opcode::Add, &[sum, first[1]]);
+            self.keep(total);
+        }
     }
 
     /// Until the lowest or highest bit is set.
