@@ -58,6 +58,9 @@ const O2: &[&str] = &[
     "merge-atomics",
     "remove-dead-code",
     "combine-exchanges",
+    "step-addresses",
+    "merge-counters",
+    "number-values",
     "share-addresses",
     "remove-dead-code",
 ];

@@ -1,7 +1,8 @@
 //! Address arithmetic: what a pointer is made of.
 
 use ptxc_ir::{
-    AggDef, ConstData, Extra, Flags, Function, GlobalId, Inst, KnownBits, MemType, Module, Opcode, Scalar, Value,
+    AggDef, ConstData, Extra, Flags, Function, FunctionBuilder, GlobalId, Inst, KnownBits, MemType, Module, Opcode,
+    Scalar, Type, Value,
 };
 use smallvec::SmallVec;
 
@@ -126,10 +127,18 @@ pub struct Linear {
 impl Linear {
     /// Takes a pointer apart. Casts between generic and other addresses are looked through: the offset is the same.
     pub fn new(func: &Function, module: &Module, pointer: Value) -> Linear {
+        Linear::down_to(func, module, pointer, &|_| false)
+    }
+
+    /// The same, except that values of a kind are taken as they are, apart from constants that they add.
+    pub fn down_to(func: &Function, module: &Module, pointer: Value, whole: &dyn Fn(Value) -> bool) -> Linear {
         let mut at = func.dfg.resolve(pointer);
-        let mut sum = Sum::default();
+        let mut sum = Sum::new(whole);
         for _ in 0..MAX_STEPS {
             let Some(inst) = func.dfg.def_inst(at) else { break };
+            if whole(at) && (func.dfg.insts[inst].op != Opcode::Gep || constant_step(func, module, inst).is_none()) {
+                break;
+            }
             let Some(base) = func.dfg.args(inst).first() else { break };
             let base = func.dfg.resolve(*base);
             match func.dfg.insts[inst].op {
@@ -140,7 +149,7 @@ impl Linear {
                             next.offset = next.offset.wrapping_add(bytes);
                             Some(())
                         }
-                        Step::Scaled(index, stride) => next.add(func, index, stride),
+                        Step::Scaled(index, stride) => next.add(func, index, Extension::Signed, stride),
                     });
                     if taken.is_none() {
                         break;
@@ -164,6 +173,55 @@ impl Linear {
     }
 }
 
+/// An integer as a sum of variable parts and a constant, when it is one in 64 bits: what `Linear` is without a root.
+pub fn linear_index(
+    func: &Function,
+    index: Value,
+    extension: Extension,
+    whole: &dyn Fn(Value) -> bool,
+) -> Option<(SmallVec<[Term; 2]>, i64)> {
+    let mut sum = Sum::new(whole);
+    sum.add(func, index, extension, 1)?;
+    Some((sum.terms, sum.offset))
+}
+
+impl Term {
+    /// The bytes of this part, as 64 bits before they are multiplied.
+    pub fn widened(&self, builder: &mut FunctionBuilder<'_>) -> Value {
+        let wide = builder.ty(self.value).kind() == Some(Scalar::Int(64));
+        match self.extension {
+            _ if wide => self.value,
+            Extension::Signed => builder.convert(Opcode::Sext, self.value, Type::I64),
+            Extension::Unsigned => builder.convert(Opcode::Zext, self.value, Type::I64),
+        }
+    }
+}
+
+/// An address plus an index of 64 bits times a factor.
+pub fn plus_scaled(builder: &mut FunctionBuilder<'_>, address: Value, index: Value, factor: i64) -> Value {
+    let element = match factor {
+        1 => Type::I8,
+        2 => Type::I16,
+        4 => Type::I32,
+        8 => Type::I64,
+        16 => Type::I128,
+        factor => {
+            let scaled = builder.binary_imm(Opcode::Mul, index, factor);
+            return builder.gep(MemType::Value(Type::I8), address, &[scaled]);
+        }
+    };
+    builder.gep(MemType::Value(element), address, &[index])
+}
+
+/// A root as a pointer of a type.
+pub fn root_as(builder: &mut FunctionBuilder<'_>, module: &Module, root: Root, ty: Type) -> Value {
+    let root = match root {
+        Root::Global(global) => builder.global(global, 0, module.global_ptr(global)),
+        Root::Value(value) => value,
+    };
+    if builder.ty(root) == ty { root } else { builder.convert(Opcode::Addrspacecast, root, ty) }
+}
+
 impl Base {
     /// log2 of what is known to divide the variable parts.
     pub fn terms_align_log2(&self, func: &Function, known: &KnownBits) -> u32 {
@@ -176,18 +234,24 @@ impl Base {
 }
 
 /// A linear sum under construction.
-#[derive(Clone, Default)]
-struct Sum {
+#[derive(Clone)]
+struct Sum<'w> {
     terms: SmallVec<[Term; 2]>,
     offset: i64,
     promises: bool,
+    /// Values that are taken as they are.
+    whole: &'w dyn Fn(Value) -> bool,
 }
 
-impl Sum {
-    /// Adds a signed index times a factor; `None` when the sum has too many parts.
-    fn add(&mut self, func: &Function, index: Value, factor: i64) -> Option<()> {
+impl<'w> Sum<'w> {
+    fn new(whole: &'w dyn Fn(Value) -> bool) -> Sum<'w> {
+        Sum { terms: SmallVec::new(), offset: 0, promises: false, whole }
+    }
+
+    /// Adds an index times a factor; `None` when the sum has too many parts.
+    fn add(&mut self, func: &Function, index: Value, extension: Extension, factor: i64) -> Option<()> {
         let mut work: SmallVec<[(Value, Extension, i64); 4]> = SmallVec::new();
-        work.push((index, Extension::Signed, factor));
+        work.push((index, extension, factor));
         let mut steps = 0;
         while let Some((value, extension, factor)) = work.pop() {
             let value = func.dfg.resolve(value);
@@ -205,7 +269,8 @@ impl Sum {
                 continue;
             }
             steps += 1;
-            if steps <= MAX_STEPS && split(func, value, width, extension, factor, &mut work) {
+            let takes_apart = !(self.whole)(value) || adds_constant(func, value);
+            if steps <= MAX_STEPS && takes_apart && split(func, value, width, extension, factor, &mut work) {
                 let flags = func.dfg.def_inst(value).map(|inst| func.dfg.insts[inst].flags);
                 self.promises |= flags.is_some_and(|flags| !flags.is_empty());
                 continue;
@@ -231,6 +296,14 @@ impl Sum {
         }
         Some(())
     }
+}
+
+/// Whether a value is another one plus a constant.
+fn adds_constant(func: &Function, value: Value) -> bool {
+    func.dfg.def_inst(value).is_some_and(|inst| {
+        let last = func.dfg.args(inst).last();
+        func.dfg.insts[inst].op == Opcode::Add && last.is_some_and(|last| func.dfg.as_bits(*last).is_some())
+    })
 }
 
 /// Replaces a value times a factor by the operands of what computes it, when that is the same sum in 64 bits.

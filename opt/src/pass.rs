@@ -109,6 +109,11 @@ pub static PASSES: &[Pass] = &[
         run: crate::merge_block_params,
     },
     Pass {
+        name: "merge-counters",
+        summary: "replaces block parameters that count as another one does, though only one of them promises not to wrap",
+        run: crate::merge_counters,
+    },
+    Pass {
         name: "infer-spaces",
         summary: "gives generic pointers the space that they point into, around loops too",
         run: crate::infer_spaces,
@@ -123,6 +128,11 @@ pub static PASSES: &[Pass] = &[
         name: "merge-atomics",
         summary: "joins atomic additions to neighbouring floats into additions to vectors",
         run: crate::merge_atomics,
+    },
+    Pass {
+        name: "step-addresses",
+        summary: "keeps addresses that grow evenly from round to round of a loop as pointers that step",
+        run: crate::step_addresses,
     },
     Pass {
         name: "share-addresses",

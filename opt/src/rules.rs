@@ -245,6 +245,7 @@ rules! {
     // Addresses (`share_addresses.rs`).
     SharedAddress "address.shared" "Addresses that are a constant apart.";
     AddressFurther "address.further" "An address that is an index away from another.";
+    SteppedAddress "address.stepped" "An address that grows evenly in a loop.";
 
     // Bits that nobody reads (`ignore_unread_bits.rs`).
     UnreadMask "unread.mask" "A mask that keeps all bits that are read.";

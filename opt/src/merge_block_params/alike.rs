@@ -7,10 +7,11 @@
 //! number changes; then equal numbers are equal values.
 
 use cranelift_entity::SecondaryMap;
-use ptxc_ir::{Block, Cfg, Function, Inst, Opcode, Type, Value, ValueDef};
+use ptxc_ir::{Block, Cfg, Function, Inst, Opcode, Type, Value, ValueDef, ValueList};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::Promises;
 use crate::edit::Incoming;
 use crate::effects::is_function_of_operands;
 use crate::number_values::{Key, VALUE_FLAGS, key};
@@ -44,7 +45,7 @@ struct Received {
 
 /// Pairs of parameters of one block that are equal, the later one first. Promises that not all instructions behind a pair
 /// make are dropped, since one of the two stands for both from now on. No use in the function names an alias.
-pub fn find(func: &mut Function, incoming: &Incoming) -> Vec<(Value, Value)> {
+pub(super) fn find(func: &mut Function, incoming: &Incoming, promises: Promises) -> Vec<(Value, Value)> {
     if !is_promising(func, incoming) {
         return Vec::new();
     }
@@ -56,7 +57,7 @@ pub fn find(func: &mut Function, incoming: &Incoming) -> Vec<(Value, Value)> {
         let mut firsts: FxHashMap<Value, Value> = FxHashMap::default();
         for param in func.dfg.block_params(*block).iter().filter(|_| Some(*block) != func.layout.entry()) {
             let first = *firsts.entry(numbers.get(*param)).or_insert(*param);
-            if first != *param {
+            if first != *param && (promises == Promises::Dropped || promise_alike(func, incoming, first, *param)) {
                 pairs.push((*param, first));
             }
         }
@@ -65,6 +66,16 @@ pub fn find(func: &mut Function, incoming: &Incoming) -> Vec<(Value, Value)> {
         drop_promises(func, &cfg, incoming, &numbers, &pairs);
     }
     pairs
+}
+
+/// Whether what two parameters of a block receive promises the same.
+fn promise_alike(func: &Function, incoming: &Incoming, a: Value, b: Value) -> bool {
+    let (ValueDef::Param(block, a), ValueDef::Param(_, b)) = (func.dfg.def(a), func.dfg.def(b)) else { return true };
+    let promises = |args: &ValueList, index: u16| {
+        let inst = args.get(usize::from(index), &func.dfg.pool).and_then(|arg| func.dfg.def_inst(arg));
+        inst.map_or(0, |inst| func.dfg.insts[inst].flags.bits() & !VALUE_FLAGS)
+    };
+    incoming[block].iter().all(|args| promises(args, a) == promises(args, b))
 }
 
 /// Whether two parameters of one type get the same value on some edge.

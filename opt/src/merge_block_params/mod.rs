@@ -25,15 +25,30 @@ const COMPARED: usize = 32;
 /// The pass.
 pub fn merge_block_params(func: &mut Function, ctx: &Context<'_>) -> bool {
     let same = merge_same(func);
-    let alike = merge_alike(func, ctx);
+    let alike = merge_alike(func, ctx, Promises::Kept);
     same || alike
 }
 
+/// The pass over counters alone, some of which promise less than those that they are one with: behind all passes that
+/// the promises tell something.
+pub fn merge_counters(func: &mut Function, ctx: &Context<'_>) -> bool {
+    merge_alike(func, ctx, Promises::Dropped)
+}
+
+/// What becomes of promises that only one of two equal values makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Promises {
+    /// The values stay two.
+    Kept,
+    /// They go.
+    Dropped,
+}
+
 /// Replaces parameters that are equal to another one of their block.
-fn merge_alike(func: &mut Function, ctx: &Context<'_>) -> bool {
+fn merge_alike(func: &mut Function, ctx: &Context<'_>, promises: Promises) -> bool {
     resolve_all_uses(func);
     let incoming = incoming_arguments(func);
-    let pairs = alike::find(func, &incoming);
+    let pairs = alike::find(func, &incoming, promises);
     let mut kept = KeptParams::new();
     for (param, first) in &pairs {
         let ValueDef::Param(block, index) = func.dfg.def(*param) else { continue };

@@ -9,11 +9,11 @@
 
 mod further;
 
-use ptxc_ir::{Block, Cfg, DominatorTree, Function, FunctionBuilder, Inst, MemType, Opcode, Scalar, Type, Value};
+use ptxc_ir::{Block, Cfg, DominatorTree, Function, FunctionBuilder, Inst, Opcode, Type, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::addresses::{Base, Extension, Linear, Root, Term, constant_step};
+use crate::addresses::{Base, Linear, constant_step, plus_scaled, root_as};
 use crate::edit::resolve_all_uses;
 use crate::pass::Context;
 use crate::rules::Rule;
@@ -113,35 +113,10 @@ fn compute(func: &mut Function, ctx: &Context<'_>, group: &Group) -> Option<Valu
     let loc = func.dfg.locs[group.first];
     let mut builder = FunctionBuilder::before(func, group.first);
     builder.set_loc(loc);
-    let root = match group.base.root {
-        Root::Global(global) => builder.global(global, 0, ctx.module.global_ptr(global)),
-        Root::Value(value) => value,
-    };
-    let mut address = if builder.ty(root) == ty { root } else { builder.convert(Opcode::Addrspacecast, root, ty) };
+    let mut address = root_as(&mut builder, ctx.module, group.base.root, ty);
     for term in &group.base.terms {
-        address = add(&mut builder, address, term);
+        let index = term.widened(&mut builder);
+        address = plus_scaled(&mut builder, address, index, term.factor);
     }
     Some(address)
-}
-
-/// An address plus one variable part.
-fn add(builder: &mut FunctionBuilder<'_>, address: Value, term: &Term) -> Value {
-    let wide = builder.ty(term.value).kind() == Some(Scalar::Int(64));
-    let index = match term.extension {
-        _ if wide => term.value,
-        Extension::Signed => builder.convert(Opcode::Sext, term.value, Type::I64),
-        Extension::Unsigned => builder.convert(Opcode::Zext, term.value, Type::I64),
-    };
-    let element = match term.factor {
-        1 => Type::I8,
-        2 => Type::I16,
-        4 => Type::I32,
-        8 => Type::I64,
-        16 => Type::I128,
-        factor => {
-            let scaled = builder.binary_imm(Opcode::Mul, index, factor);
-            return builder.gep(MemType::Value(Type::I8), address, &[scaled]);
-        }
-    };
-    builder.gep(MemType::Value(element), address, &[index])
 }
