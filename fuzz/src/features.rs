@@ -82,6 +82,7 @@ features! {
     accumulators "Loops that carry floats updated side by side";
     carried_pointers "Loops that carry pointers into one space or several, and counters that are alike";
     bit_loops "Loops over the bits of a number";
+    strided "Loops whose addresses grow evenly, by counters that promise something or wrap";
     find_nth "The n-th bit that is set";
     conversions "Conversions among clamps and roundings";
     pairs "Scalar operations whose results become lanes";

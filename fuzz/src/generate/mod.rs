@@ -29,6 +29,7 @@ mod rounding;
 mod shapes;
 mod spelled;
 mod statements;
+mod strides;
 mod tangled;
 mod threads;
 mod trial;

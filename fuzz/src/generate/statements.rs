@@ -24,7 +24,7 @@ impl Body<'_> {
         }
         self.fuel -= 1;
         let f = *self.features;
-        let done = match self.rng.below(36) {
+        let done = match self.rng.below(38) {
             0..=3 => self.region(),
             4 | 5 if f.calls && self.control.loops < 2 => self.call(),
             6 if f.indirect_calls && self.control.loops < 2 => self.call_indirect(),
@@ -50,7 +50,8 @@ impl Body<'_> {
             26 | 27 if f.echoes => self.echo(),
             28 if f.adjacent_atomics && f.memory && f.atomics && self.once_in(2) => self.adjacent_atomics(),
             28 | 29 if f.adjacent && f.memory => self.adjacent(),
-            32.. if f.rule_shapes => self.call_shape(),
+            32 | 33 if f.strided && f.memory && self.control.loops < 2 => self.strides(),
+            34.. if f.rule_shapes => self.call_shape(),
             30 | 31 if f.pointer_results && self.control.loops < 2 => self.pointer_call(),
             _ => false,
         };
