@@ -165,7 +165,13 @@ struct Place<'p, 'a, 'f> {
 impl<'p, 'a, 'f> Place<'p, 'a, 'f> {
     fn new(packer: &'p mut Packer<'a>, func: &'f mut Function, position: u32) -> Self {
         let behind = packer.order.iter().skip(position as usize);
-        let cursor = behind.copied().find(|inst| func.layout.inst_block(*inst).is_some());
+        let mut cursor = behind.copied().find(|inst| func.layout.inst_block(*inst).is_some());
+        // What other trees made further behind stands before what is left of the block: it reads what is made here.
+        while let Some(made) = cursor.and_then(|inst| func.layout.prev_inst(inst))
+            && packer.position[made] > position
+        {
+            cursor = Some(made);
+        }
         Place { packer, func, cursor, position }
     }
 

@@ -499,7 +499,8 @@ impl Lower<'_> {
                 return None;
             }
             let known = self.ir.dfg.as_const(lane).is_none() || self.const_bits(lane).is_some();
-            let bytes = self.operand_bytes(lane, plans).filter(|_| known)?;
+            // A narrow value is in a register of another width: putting it together makes the word.
+            let bytes = self.operand_bytes(lane, plans).filter(|bytes| known && self.is_of_words(bytes))?;
             whole = whole.joined(&bytes.extended(len, false).up(index * each))?;
         }
         Some(whole)
