@@ -19,7 +19,8 @@ impl Lower<'_> {
         let fits = ty.bits() <= 32 || self.is_extended_word(n);
         let left =
             if op == Opcode::Ashr { self.is_all_sign(outside, a, width) } else { self.const_i64(outside) == Some(0) };
-        (n == inside.0 && fits && left && self.const_i64(n).is_none()).then_some((a, n))
+        let same = n == inside.0 || self.is_extension_of(n, inside.0);
+        (same && fits && left && self.const_i64(n).is_none()).then_some((a, n))
     }
 
     /// The amount and the value of the way where it is less than the width, and the value of the other way.
@@ -47,6 +48,12 @@ impl Lower<'_> {
         self.pure_def(value).is_some_and(|inst| {
             self.ir.dfg.insts[inst].op == Opcode::Zext && self.ir.dfg.ty(self.arg(inst, 0)) == Type::I32
         })
+    }
+
+    /// A narrower number with zeros above: less than the width where that is.
+    fn is_extension_of(&self, value: Value, narrow: Value) -> bool {
+        self.pure_def(value)
+            .is_some_and(|inst| self.ir.dfg.insts[inst].op == Opcode::Zext && self.arg(inst, 0) == narrow)
     }
 
     /// The copies of the sign of `a`.
